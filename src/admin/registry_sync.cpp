@@ -111,7 +111,14 @@ void RegistrySync::apply_server(const registry::RowChange<registry::Server>& cha
     const Result<void> removed = gateway_.remove_server(change.before->name);
     if (!removed) log_.warning("server not removed", {{"reason", removed.error().message()}});
   }
-  if (change.after) put_server(*change.after);
+  if (!change.after) return;
+  put_server(*change.after);
+  if (change.before && untrusted_owner(*change.before) != untrusted_owner(*change.after))
+    replace_upstreams_with_secrets(*change.after);
+}
+
+std::string RegistrySync::untrusted_owner(const registry::Server& server) const {
+  return registry::has_untrusted_owner(registry_->state(), server) ? server.owner : std::string();
 }
 
 void RegistrySync::put_server(const registry::Server& server) {
@@ -136,13 +143,14 @@ void RegistrySync::apply_endpoint(const registry::RowChange<registry::Endpoint>&
   if (change.after) put_endpoint(*change.after);
 }
 
-// The role of a user decides which addresses the user's servers may connect to.
+// The role of a user decides which addresses the user's servers may connect to, and whose secrets they get.
 void RegistrySync::apply_user(const registry::RowChange<registry::User>& change) {
   if (!change.before || !change.after || change.before->role == change.after->role) return;
-  loop_.spawn(put_servers_of(shared_from_this(), change.after->id));
+  loop_.spawn(put_servers_of(shared_from_this(), change.after->id, true));
 }
 
-Task<void> RegistrySync::put_servers_of(std::shared_ptr<RegistrySync> self, std::string owner) {
+Task<void> RegistrySync::put_servers_of(std::shared_ptr<RegistrySync> self, std::string owner,
+                                        bool other_secrets) {
   std::vector<std::string> ids;
   for (const auto& [id, server] : self->registry_->state().servers.by_id()) {
     if (!server->owner.empty() && (owner.empty() || server->owner == owner)) ids.push_back(id);
@@ -150,7 +158,10 @@ Task<void> RegistrySync::put_servers_of(std::shared_ptr<RegistrySync> self, std:
   Slices slices;
   for (const std::string& id : ids) {
     if (self->subscriptions_.empty()) co_return;  // stopped
-    if (const auto server = self->registry_->state().servers.find(id)) self->put_server(*server);
+    if (const auto server = self->registry_->state().servers.find(id)) {
+      self->put_server(*server);
+      if (other_secrets) self->replace_upstreams_with_secrets(*server);
+    }
     if (slices.due(kBytesPerPut)) co_await sleep_for(self->loop_, Slices::kPause);
   }
 }
@@ -188,10 +199,20 @@ void RegistrySync::replace_upstreams(const registry::Server& server, const regis
     return source != registry::SecretSource::user &&
            (!secret.server.empty() || source != registry::SecretSource::server);
   };
+  replace_upstreams(server, affects);
+}
+
+void RegistrySync::replace_upstreams_with_secrets(const registry::Server& server) {
+  if (registry::referenced_secrets(server.spec).empty()) return;
+  replace_upstreams(server, [](const std::string&) { return true; });
+}
+
+void RegistrySync::replace_upstreams(const registry::Server& server,
+                                     const std::function<bool(const std::string& user)>& affects) {
   const Result<void> replaced = gateway_.pool().replace_upstreams(server.name, affects);
   if (!replaced) log_.warning("server not restarted", {{"reason", replaced.error().message()}});
   // A server that lacked the value could not be listed.
-  if (server.enabled && !state.lists.contains(server.id))
+  if (server.enabled && !registry_->state().lists.contains(server.id))
     loop_.spawn(list_again(shared_from_this(), server.name));
 }
 
@@ -207,7 +228,7 @@ void RegistrySync::apply_configuration(const registry::RowChange<registry::Confi
     return values && values->boolean(kAllowPrivateAddresses);
   };
   if (allowed(change.before) != allowed(change.after))
-    loop_.spawn(put_servers_of(shared_from_this(), std::string()));
+    loop_.spawn(put_servers_of(shared_from_this(), std::string(), false));
 }
 
 // The lists are stored later; which entries are quarantined is decided now, before clients see them.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -60,11 +61,18 @@ class RegistrySync : public std::enable_shared_from_this<RegistrySync> {
   static Task<void> apply_system_secret(std::shared_ptr<RegistrySync> self, registry::SecretPtr secret);
   // Replaces the upstreams of a server that use the value of this secret.
   void replace_upstreams(const registry::Server& server, const registry::Secret& secret);
+  // Replaces all upstreams of a server that refers to secrets, because it gets others from now on.
+  void replace_upstreams_with_secrets(const registry::Server& server);
+  void replace_upstreams(const registry::Server& server,
+                         const std::function<bool(const std::string& user)>& affects);
+  // Returns the id of the owner whose secrets are the only ones that the server gets; empty if it gets all.
+  std::string untrusted_owner(const registry::Server& server) const;
   static Task<void> list_again(std::shared_ptr<RegistrySync> self, std::string server);
   void apply_configuration(const registry::RowChange<registry::Configuration>& change);
   void put_server(const registry::Server& server);
-  // Puts the servers of this user again, in slices; those of all users if `owner` is empty.
-  static Task<void> put_servers_of(std::shared_ptr<RegistrySync> self, std::string owner);
+  // Puts the servers of this user again, in slices; those of all users if `owner` is empty. `other_secrets`:
+  // they get other secrets than before.
+  static Task<void> put_servers_of(std::shared_ptr<RegistrySync> self, std::string owner, bool other_secrets);
   void put_endpoint(const registry::Endpoint& endpoint);
   // Returns which of the fetched entries may be offered, and starts to store them.
   registry::StoredListsPtr on_fetched(const std::string& name, const gateway::FetchedLists& lists);

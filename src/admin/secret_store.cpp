@@ -6,26 +6,41 @@ namespace fairlead::admin {
 
 namespace {
 
-Error missing_secret(const registry::State& state, const registry::Server& server, const std::string& name) {
-  const bool own_only = registry::has_untrusted_owner(state, server);
-  return Error(ErrorKind::validation,
-               own_only
-                   ? "its owner has not stored it"
-                   : "it is stored neither for the caller at this server, nor for the server, nor for all "
-                     "servers")
-      .with([&](ErrorDetail& detail) { detail.remedy = registry::how_to_provide(state, server, name); });
+std::string missing_reason(const registry::State& state, const registry::Server& server,
+                           const std::string& user) {
+  if (registry::has_untrusted_owner(state, server)) return "its owner has not stored it";
+  if (user.empty()) return "it is stored neither for the server nor for all servers";
+  return "it is stored neither for the caller at this server, nor for the server, nor for all servers";
 }
 
-Task<Result<std::string>> find_value(std::shared_ptr<registry::Registry> registry,
-                                     pool::SecretRequest request) {
+Error missing_secret(const registry::State& state, const registry::Server& server,
+                     const pool::SecretRequest& request) {
+  return Error(ErrorKind::validation, missing_reason(state, server, request.user))
+      .with([&](ErrorDetail& detail) {
+        detail.remedy = registry::how_to_provide(state, server, request.name);
+      });
+}
+
+// Whoever owns a server that is not an administrator's also decides where its values are sent.
+pool::SecretProvider provider_of(const registry::State& state, const registry::Server& server,
+                                 const registry::FoundSecret& found) {
+  if (found.source != registry::SecretSource::user) return pool::SecretProvider::administrator;
+  if (registry::has_untrusted_owner(state, server)) return pool::SecretProvider::owner;
+  const registry::UserPtr user = state.users.find(found.secret->user);
+  const bool administrator = user && user->role == registry::Role::admin;
+  return administrator ? pool::SecretProvider::administrator : pool::SecretProvider::caller;
+}
+
+Task<Result<pool::StoredSecret>> find_value(std::shared_ptr<registry::Registry> registry,
+                                            pool::SecretRequest request) {
   const registry::State& state = registry->state();
   const registry::ServerPtr server = state.servers.find_by_name(request.server);
   if (!server) co_return Error(ErrorKind::validation, "the server does not exist any more");
   const registry::FoundSecret found = registry::find_secret(state, *server, request.user, request.name);
-  if (!found.secret) co_return missing_secret(state, *server, request.name);
+  if (!found.secret) co_return missing_secret(state, *server, request);
   const Result<registry::SecretText> value = registry->secret_value(*found.secret);
   if (!value) co_return value.error();
-  co_return value->view();
+  co_return pool::StoredSecret(std::string(value->view()), provider_of(state, *server, found));
 }
 
 }  // namespace

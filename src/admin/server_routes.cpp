@@ -92,8 +92,9 @@ Task<Result<Reply>> test_server(Call& call) {
     progress = *stream;
   }
   TestObserver observer = observer_of(progress);
-  const Result<TestOutcome> outcome = co_await ServerTester::run(
-      call.services().tester, call.services().spec_of(**server), std::move(observer), call.disconnected());
+  const Result<TestOutcome> outcome =
+      co_await ServerTester::run(call.services().tester, call.services().spec_of(**server),
+                                 call.principal().user, std::move(observer), call.disconnected());
   if (!progress && !outcome) co_return outcome.error();
   if (!progress) co_return Reply(200, outcome->to_json());
   TestOutcome failed;

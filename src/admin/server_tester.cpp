@@ -55,14 +55,15 @@ json::Raw TestOutcome::to_json() const {
 // One test in progress.
 class ServerTester::Test {
  public:
-  Test(ServerTester& owner, pool::ServerSpec spec, TestObserver observer)
+  Test(ServerTester& owner, pool::ServerSpec spec, std::string user, TestObserver observer)
       : spec_(std::move(spec)),
+        user_(std::move(user)),
         observer_(std::move(observer)),
         deadline_(owner.loop_),
         timeout_(owner.timeout_) {
     spec_.enabled = true;
     spec_.keep_running = false;
-    spec_.sharing = pool::Sharing::shared;
+    spec_.sharing = pool::Sharing::per_user;  // the user's own secrets win
     pool::PoolOptions options = owner.options_;
     options.limits = pool::PoolLimits();
     options.limits.max_stdio_processes = 1;
@@ -95,6 +96,7 @@ class ServerTester::Test {
   static Task<void> list_tools(Test& test, const pool::Lease& lease);
 
   pool::ServerSpec spec_;
+  const std::string user_;
   TestObserver observer_;
   std::string_view first_step_;
   std::shared_ptr<pool::Pool> pool_;
@@ -161,7 +163,8 @@ Task<TestOutcome> ServerTester::Test::run(Test& test, std::stop_token stop) {
 
 Task<void> ServerTester::Test::use(Test& test, std::stop_token stop) {
   test.begin_step(test.first_step_);
-  const Result<pool::Lease> lease = co_await test.pool_->acquire(pool::Target(test.spec_.name), stop);
+  pool::Target target(test.spec_.name, std::string(), test.user_);
+  const Result<pool::Lease> lease = co_await test.pool_->acquire(std::move(target), stop);
   if (!lease) co_return test.fail(lease.error());
   if (test.step_ == test.first_step_) {
     test.end_step(true);
@@ -189,7 +192,7 @@ Task<void> ServerTester::Test::list_tools(Test& test, const pool::Lease& lease) 
 }
 
 Task<Result<TestOutcome>> ServerTester::run(std::shared_ptr<ServerTester> self, pool::ServerSpec spec,
-                                            TestObserver observer, std::stop_token stop) {
+                                            std::string user, TestObserver observer, std::stop_token stop) {
   if (self->closed_.stop_requested()) co_return Error(ErrorKind::closed, "the gateway is shutting down");
   if (self->running_ >= self->max_tests_)
     co_return problem(codes::kTooManyRequests,
@@ -198,7 +201,7 @@ Task<Result<TestOutcome>> ServerTester::run(std::shared_ptr<ServerTester> self, 
   std::stop_source either;
   const std::stop_callback on_client(stop, [&either] { either.request_stop(); });
   const std::stop_callback on_close(self->closed_.get_token(), [&either] { either.request_stop(); });
-  Test test(*self, std::move(spec), std::move(observer));
+  Test test(*self, std::move(spec), std::move(user), std::move(observer));
   TestOutcome outcome = co_await Test::run(test, either.get_token());
   --self->running_;
   co_return outcome;

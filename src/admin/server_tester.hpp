@@ -55,10 +55,11 @@ class ServerTester : public std::enable_shared_from_this<ServerTester> {
                std::chrono::milliseconds timeout)
       : loop_(loop), options_(std::move(options)), max_tests_(max_tests), timeout_(timeout) {}
 
-  // Tests the server. The process is stopped and reaped when the task ends, also if the test fails, exceeds
-  // its timeout or is stopped. Fails with `too_many_requests` if max_server_tests tests are in progress.
+  // Tests the server, with the secrets that `user` gets (see pool::SecretRequest). The process is stopped and
+  // reaped when the task ends, also if the test fails, exceeds its timeout or is stopped. Fails with
+  // `too_many_requests` if max_server_tests tests are in progress.
   static Task<Result<TestOutcome>> run(std::shared_ptr<ServerTester> self, pool::ServerSpec spec,
-                                       TestObserver observer, std::stop_token stop);
+                                       std::string user, TestObserver observer, std::stop_token stop);
   // Stops the tests in progress; later ones fail.
   void close();
 

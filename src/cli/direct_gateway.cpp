@@ -11,6 +11,7 @@
 #include "cli/gateway_finder.hpp"
 #include "cli/serve_config.hpp"
 #include "fairlead/loop/timer.hpp"
+#include "process/core_dumps.hpp"
 #include "registry/tokens.hpp"
 
 namespace fairlead::cli {
@@ -75,6 +76,7 @@ DirectGateway::~DirectGateway() {
 }
 
 Task<Result<std::unique_ptr<DirectGateway>>> DirectGateway::open(Loop& loop, const std::string& database) {
+  disable_core_dumps();  // it has the key of the secrets
   Result<ServeConfig> config = direct_config(database);
   if (!config) co_return config.error();
   std::unique_ptr<DirectGateway> self(new DirectGateway);

@@ -13,6 +13,7 @@
 #include "cli/output.hpp"
 #include "cli/terminal.hpp"
 #include "fairlead/json/writer.hpp"
+#include "process/core_dumps.hpp"
 
 namespace fairlead::cli {
 
@@ -95,30 +96,45 @@ Task<Result<std::string>> row_id(AdminClientPtr client, std::string path, std::s
   co_return text_of(json::View(*row), "id");
 }
 
-// Returns the row with this name, server and user. Users see no rows but their own, so without --user their
-// own row is meant.
+Error no_such_secret(const SecretsOptions& options, bool users_have_it) {
+  return Error(ErrorKind::validation,
+               "there is no secret " + options.name +
+                   (options.server.empty() ? "" : " of server " + options.server) +
+                   (options.user.empty() ? "" : " and user " + options.user) +
+                   (users_have_it ? " for all users; --user USER selects the value of a user" : "") +
+                   "; `fairlead secrets list` shows all");
+}
+
+// Returns whether the caller sees the rows of all users: only administrators may ask for the key.
+Task<Result<bool>> is_administrator(AdminClientPtr client) {
+  const Result<json::Raw> status = co_await client->get("/secrets/status");
+  if (status) co_return true;
+  if (status.error().detail().http_status == 403) co_return false;
+  co_return status.error();
+}
+
+// Returns the row with this name, server and user. Without --user it is that of the server; for a user who is
+// not an administrator, and sees no rows but their own, that is their own row.
 Task<Result<json::Raw>> find_secret_row(AdminClientPtr client, SecretsOptions options) {
   const Result<std::string> server = co_await row_id(client, "/mcp/servers/", options.server);
   if (!server) co_return server.error();
   const Result<std::string> user = co_await row_id(client, "/users/", options.user);
   if (!user) co_return user.error();
-  const Result<std::vector<json::Raw>> rows =
-      co_await client->list("/secrets?name=" + path_segment(options.name));
+  const Result<std::vector<json::Raw>> rows = co_await client->list(
+      "/secrets?name=" + path_segment(options.name) + "&server=" + path_segment(*server));
   if (!rows) co_return rows.error();
-  json::Raw own;
+  json::Raw of_user;
   for (const json::Raw& row : *rows) {
     const json::View view(row);
-    if (text_of(view, "name") != options.name || text_of(view, "server") != *server) continue;
-    const std::string of_user = text_of(view, "user");
-    if (of_user == *user) co_return row;
-    if (user->empty()) own = row;
+    if (text_of(view, "name") != options.name) continue;  // the filter is a pattern
+    if (text_of(view, "user") == *user) co_return row;
+    of_user = row;
   }
-  // An administrator who names no user means the value of the server: many rows of users may exist.
-  if (!own.absent() && rows->size() == 1) co_return own;
-  co_return Error(ErrorKind::validation, "there is no secret " + options.name +
-                                             (options.server.empty() ? "" : " of server " + options.server) +
-                                             (options.user.empty() ? "" : " and user " + options.user) +
-                                             "; `fairlead secrets list` shows all");
+  if (of_user.absent() || !user->empty()) co_return no_such_secret(options, false);
+  const Result<bool> sees_all = co_await is_administrator(client);
+  if (!sees_all) co_return sees_all.error();
+  if (*sees_all) co_return no_such_secret(options, true);
+  co_return of_user;
 }
 
 json::Raw new_row(const SecretsOptions& options, const std::string& value) {
@@ -226,7 +242,7 @@ Task<Result<int>> remove_secret(AdminClientPtr client, SecretsOptions options) {
   const Result<bool> confirmed =
       confirm_destructive("Remove the secret " + described(options) + "?", options.yes);
   if (!confirmed) co_return confirmed.error();
-  if (!*confirmed) co_return kSuccess;
+  if (!*confirmed) co_return kRemoteError;
   const Result<json::Raw> removed = co_await client->remove("/secrets/" + text_of(json::View(*row), "id"));
   if (!removed) co_return removed.error();
   if (options.json) print_json("{\"removed\":true}");
@@ -238,7 +254,7 @@ Task<Result<int>> rekey(AdminClientPtr client, SecretsOptions options) {
   const Result<bool> confirmed = confirm_destructive(
       "Replace the keys that encrypt the secrets? Backups of the database need the former key.", options.yes);
   if (!confirmed) co_return confirmed.error();
-  if (!*confirmed) co_return kSuccess;
+  if (!*confirmed) co_return kRemoteError;
   json::Writer body;
   body.begin_object().key("key").boolean(!options.only_data_key);
   body.key("dataKey").boolean(options.data_key || options.only_data_key).end_object();
@@ -303,6 +319,7 @@ int run_set(const SecretsOptions& options) {
                               "arguments of every process. Enter it at the prompt, or use `-` (stdin), "
                               "--from-file or --from-env")
                       .with([](ErrorDetail& detail) { detail.failure_code = "invalid_request"; }));
+  disable_core_dumps();
   Result<std::string> value = read_value(options);
   if (!value) return report(value.error());
   return run_admin(options.gateway, [&options, &value](AdminClientPtr client) {

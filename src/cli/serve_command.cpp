@@ -1,6 +1,5 @@
 // fairlead serve: the gateway. Puts the servers of a database or of a configuration file behind one endpoint,
 // over HTTP or on stdin and stdout.
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -22,6 +21,7 @@
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/loop/workers.hpp"
 #include "fairlead/process/descriptor_limit.hpp"
+#include "process/core_dumps.hpp"
 
 namespace fairlead::cli {
 
@@ -38,15 +38,6 @@ bool hangup_is_ignored() {
 
 void log_config_warnings(const Log& log, const gateway::Config& config) {
   for (const std::string& warning : config.warnings) log.warning("configuration", {{"problem", warning}});
-}
-
-// Values of secrets that are in use are in the memory of the gateway and of its servers. The limit 1 prevents
-// core dumps also where they are piped to a program, which ignores the limit 0 (core(5)).
-void disable_core_dumps() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_CORE, &limit) != 0 || limit.rlim_max == 0) return;
-  limit.rlim_cur = 1;
-  static_cast<void>(::setrlimit(RLIMIT_CORE, &limit));
 }
 
 class GatewayRunner {
@@ -296,6 +287,7 @@ int execute(const ServeCommand& command) {
   // At the limit of a file's size, a write of the database fails instead of ending the process. Server
   // processes are started with the default disposition.
   ::signal(SIGXFSZ, SIG_IGN);
+  // Values of secrets that are in use are in the memory of the gateway and of its servers.
   if (!command.core_dumps) disable_core_dumps();
   enable_orphan_cleanup(command.common.log());
   Result<ServeConfig> config = command.load();

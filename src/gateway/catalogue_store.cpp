@@ -90,9 +90,9 @@ void CatalogueStore::publish_unshared(const ServerEntry& entry, const std::strin
   cache.lists = same_as_shared ? entry.shared.lists : std::move(lists);
   drop_views();
   notify_clients(lists_or_empty(before), *cache.lists,
-                 [per_user = entry.per_user(), key](const EndpointScope&, std::string_view session,
-                                                    const Principal& principal) {
-                   return (per_user ? std::string_view(principal.user) : session) == key;
+                 [sharing = entry.spec.sharing, key](const EndpointScope&, std::string_view session,
+                                                     const Principal& principal) {
+                   return pool::unshared_upstream_key(sharing, session, principal.user) == key;
                  });
 }
 

@@ -11,7 +11,8 @@ const ServerPolicyPtr& ServerEntry::default_policy() {
 
 std::shared_ptr<const ServerLists> ServerEntry::unshared_lists(std::string_view session,
                                                                std::string_view user) const {
-  const auto found = unshared.find(per_user() ? user : session);
+  if (unshared.empty()) return nullptr;
+  const auto found = unshared.find(pool::unshared_upstream_key(spec.sharing, session, user));
   return found == unshared.end() ? nullptr : found->second->lists;
 }
 

@@ -7,6 +7,16 @@
 
 namespace fairlead::gateway {
 
+namespace {
+
+// Returns whether this is the unshared upstream of the client.
+bool serves(const pool::Upstream& upstream, const mcp::Context& client) {
+  return upstream.key() ==
+         pool::unshared_upstream_key(upstream.spec().sharing, client.session(), client.user());
+}
+
+}  // namespace
+
 pool::UpstreamHandlers UpstreamEvents::handlers() {
   const std::weak_ptr<UpstreamEvents> weak = weak_from_this();
   pool::UpstreamHandlers handlers;
@@ -54,11 +64,8 @@ std::optional<mcp::Context> UpstreamEvents::client_for(const pool::Upstream& ups
 }
 
 json::Raw UpstreamEvents::capabilities_for(const pool::Upstream& upstream) const {
-  const bool per_user = upstream.spec().sharing == pool::Sharing::per_user;
-  return sessions_->combined_capabilities([&](const mcp::Context& context) {
-    const std::string_view key = per_user ? context.user() : context.session();
-    return upstream.key().empty() || upstream.key() == key;
-  });
+  return sessions_->combined_capabilities(
+      [&](const mcp::Context& context) { return upstream.key().empty() || serves(upstream, context); });
 }
 
 // ---- notifications ---------------------------------------------------------------------------------------
@@ -96,9 +103,8 @@ void UpstreamEvents::handle_log_message(const pool::Upstream& upstream, const js
   const json::Members members(json::View(params), {"level", "data"});
   const std::string level_name = members["level"].as_string(kMaxLevelBytes).value_or("");
   const auto level = mcp::logging_level_named(level_name);
-  log_.debug("server log message", {{"server", upstream.spec().name},
-                                    {"level", level_name},
-                                    {"data", std::string(members["data"].text().substr(0, 1000))}});
+  log_.debug("server log message",
+             {{"server", upstream.spec().name}, {"level", level_name}, {"data", members["data"].text()}});
   const std::optional<mcp::Context> context = client_for(upstream);
   if (!context || !level) return;
   const std::optional<mcp::LoggingLevel> min_level = context->log_level();
@@ -120,12 +126,10 @@ void UpstreamEvents::handle_elicitation_complete(const pool::Upstream& upstream,
     return log_dropped_notification(upstream, "notifications/elicitation/complete", "elicitationId",
                                     "max_elicitation_id_bytes");
   const std::string& elicitation = *id;
-  const bool per_user = upstream.spec().sharing == pool::Sharing::per_user;
   for (const std::string& session : sessions_->sessions_of_url_elicitation(server, elicitation)) {
     const std::optional<mcp::Context> context = sessions_->find_client(session);
     // Two processes of one server may use the same ids: skip the sessions that another process serves.
-    const bool of_other_upstream = context && !upstream.key().empty() &&
-                                   (per_user ? context->user() : context->session()) != upstream.key();
+    const bool of_other_upstream = context && !upstream.key().empty() && !serves(upstream, *context);
     if (of_other_upstream) continue;
     sessions_->remove_url_elicitation(server, elicitation, session);
     if (context) notify(*context, "notifications/elicitation/complete", params);

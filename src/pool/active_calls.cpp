@@ -9,12 +9,12 @@ namespace fairlead::pool {
 
 namespace {
 
-// Logs a warning, once per server, that a client of a per_session server has no session.
+// Logs a warning, once per server, that a client of a per_session server has neither a session nor a user.
 void warn_of_missing_session(ManagedUpstream& upstream, const Target& target) {
   ServerContext& server = *upstream.server;
   if (server.sharing != Sharing::per_session || std::exchange(server.warned_of_missing_session, true)) return;
   upstream.core->log().warning(
-      "clients without a session share one process",
+      "clients without a session and without a user share one process",
       {{"server", target.server}, {"sharing", std::string(to_string(Sharing::per_session))}});
 }
 
@@ -81,7 +81,7 @@ ActiveCall::ActiveCall(std::shared_ptr<ManagedUpstream> upstream, const Target& 
       entry_(target, method, std::move(call_context), request) {
   upstream_->active.add(entry_);
   if (method.empty()) return;  // a lease
-  if (target.session.empty()) warn_of_missing_session(*upstream_, target);
+  if (target.session.empty() && target.user.empty()) warn_of_missing_session(*upstream_, target);
   upstream_->use.record_call(target.session);
 }
 

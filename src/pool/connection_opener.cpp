@@ -180,7 +180,7 @@ Task<ConnectResult> ConnectionOpener::open_connection(std::weak_ptr<ManagedUpstr
       co_await resolve_references(self->spec(), self->core->options.secret_store, self->user);
   if (!resolved) co_return resolved.error();
   if (!opener.is_opening(generation)) co_return Error(ErrorKind::closed, "the start was aborted");
-  opener.redact_secrets(resolved->secrets);
+  opener.redact_secrets(std::move(resolved->shared_secrets));
   if (total_secret_bytes(resolved->secrets) > kLargeSecretBytes) {
     // Indexing large secrets takes long: the redactor indexes them in this turn of the loop, and the
     // connection in the next one.

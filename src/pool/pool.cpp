@@ -28,6 +28,12 @@ std::string_view to_string(Sharing sharing) noexcept {
   return "unknown";
 }
 
+std::string unshared_upstream_key(Sharing sharing, std::string_view session, std::string_view user) {
+  if (sharing == Sharing::per_user) return std::string(user);
+  if (!session.empty() || user.empty()) return std::string(session);
+  return "user " + std::string(user);  // no id of a session contains a space
+}
+
 std::shared_ptr<Pool> Pool::create(Loop& loop, PoolOptions options) {
   return std::make_shared<PoolImpl>(loop, std::move(options));
 }

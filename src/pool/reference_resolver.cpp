@@ -10,7 +10,7 @@ namespace fairlead::pool {
 namespace {
 
 using Transport = std::variant<Program, Address, ConnectorName>;
-using SecretValues = std::map<std::string, std::string>;
+using SecretValues = std::map<std::string, StoredSecret>;
 
 // A string of a spec that may contain references, and the configuration key of that string.
 struct SpecText {
@@ -82,7 +82,7 @@ Task<Result<SecretValues>> fetch_secrets(const ServerSpec& spec, std::map<std::s
     request.server = spec.name;
     request.user = user;
     request.name = name;
-    Result<std::string> value = co_await store(std::move(request));
+    Result<StoredSecret> value = co_await store(std::move(request));
     if (!value) co_return missing_secret_error(spec, name, key, value.error());
     values.emplace(name, std::move(*value));
   }
@@ -93,17 +93,26 @@ Task<Result<SecretValues>> fetch_secrets(const ServerSpec& spec, std::map<std::s
 // indexing this many bytes takes about 25 ms.
 constexpr std::size_t kMaxServerSecretBytes = 128u << 10;
 
+// Returns whether the value of a user is redacted everywhere, although that user has chosen it: words of the
+// program's messages have no digits.
+bool is_distinctive(std::string_view value) {
+  constexpr std::size_t kMinBytes = 8;
+  return value.size() >= kMinBytes && !value.contains('\n') &&
+         value.find_first_of("0123456789") != std::string_view::npos;
+}
+
 class ReferenceExpander {
  public:
-  ReferenceExpander(const SecretValues& stored, std::vector<std::string>& secrets)
-      : stored_(stored), secrets_(secrets) {}
+  ReferenceExpander(const SecretValues& stored, ResolvedTransport& resolved)
+      : stored_(stored), secrets_(resolved.secrets), shared_secrets_(resolved.shared_secrets) {}
 
   Result<std::string> expand(const std::string& text) const {
     return expand_references(text, [this](const Reference& reference) { return value_of(reference); });
   }
 
   // Adds the value to the secrets and returns it. Fails over kMaxServerSecretBytes.
-  Result<std::string> register_secret(std::string value) const {
+  Result<std::string> register_secret(std::string value,
+                                      SecretProvider provider = SecretProvider::administrator) const {
     std::size_t bytes = value.size();
     for (const std::string& other : secrets_) bytes += other.size();
     if (bytes > kMaxServerSecretBytes)
@@ -112,6 +121,7 @@ class ReferenceExpander {
                    "max_server_secret_bytes (" +
                        std::to_string(kMaxServerSecretBytes) + ")");
     secrets_.push_back(value);
+    if (provider == SecretProvider::administrator || is_distinctive(value)) shared_secrets_.push_back(value);
     return value;
   }
 
@@ -119,7 +129,7 @@ class ReferenceExpander {
   Result<std::string> value_of(const Reference& reference) const {
     const auto stored = stored_.find(reference.name);
     if (reference.source == Reference::Source::secret && stored != stored_.end())
-      return register_secret(stored->second);
+      return register_secret(stored->second.value, stored->second.provider);
     Result<process::ReferenceValue> value = process::resolve_reference(reference);
     if (!value) return value.error();
     return value->secret ? register_secret(std::move(value->text))
@@ -128,7 +138,48 @@ class ReferenceExpander {
 
   const SecretValues& stored_;
   std::vector<std::string>& secrets_;
+  std::vector<std::string>& shared_secrets_;
 };
+
+// Returns the secrets that can determine the host of an address: those that precede the first `/`, `?` or `#`
+// after the `://` of its literal text.
+std::set<std::string> secrets_of_host(const std::string& url) {
+  std::set<std::string> names;
+  const Result<std::vector<TextPiece>> pieces = parse_references(url);
+  if (!pieces) return names;
+  std::string literal;
+  for (const TextPiece& piece : *pieces) {
+    if (const auto* const text = std::get_if<std::string>(&piece)) literal += *text;
+    const std::size_t scheme_end = literal.find("://");
+    if (scheme_end != std::string::npos && literal.find_first_of("/?#", scheme_end + 3) != std::string::npos)
+      break;
+    const auto* const reference = std::get_if<Reference>(&piece);
+    if (reference && reference->source == Reference::Source::secret) names.insert(reference->name);
+  }
+  return names;
+}
+
+Error host_of_caller_error(const ServerSpec& spec, const std::string& name) {
+  return unresolved_error(spec, "url",
+                          "the value of the caller for the secret " + name +
+                              " would determine the host to which the other values are sent")
+      .with([&](ErrorDetail& detail) {
+        detail.remedy = "Only administrators determine the host of server " + spec.name +
+                        ". Remove your own value: `fairlead secrets remove " + name + " --server " +
+                        spec.name + "`.";
+      });
+}
+
+Result<void> check_host(const ServerSpec& spec, const SecretValues& stored) {
+  const auto* const address = std::get_if<Address>(&spec.transport);
+  if (!address) return {};
+  for (const std::string& name : secrets_of_host(address->url)) {
+    const auto found = stored.find(name);
+    if (found != stored.end() && found->second.provider == SecretProvider::caller)
+      return host_of_caller_error(spec, name);
+  }
+  return {};
+}
 
 // Returns the reason why a value is invalid after its references were expanded, or "" if it is valid. The
 // reason must not contain the value, which may be secret.
@@ -180,7 +231,9 @@ Task<Result<ResolvedTransport>> resolve_references(const ServerSpec& spec, Secre
       fetch_secrets(spec, secret_names(texts), std::move(store), std::move(user));
   const Result<SecretValues> stored = co_await fetching;
   if (!stored) co_return stored.error();
-  const ReferenceExpander expander(*stored, resolved.secrets);
+  const Result<void> checked = check_host(spec, *stored);
+  if (!checked) co_return checked.error();
+  const ReferenceExpander expander(*stored, resolved);
   const Result<void> expanded = expand_all(spec, expander, texts);
   if (!expanded) co_return expanded.error();
   const Result<void> added = add_file_variables(spec, expander, resolved.transport);

@@ -18,10 +18,13 @@ struct ResolvedTransport {
 
   std::variant<Program, Address, ConnectorName> transport;
   std::vector<std::string> secrets;  // expanded values that must be redacted
+  std::vector<std::string>
+      shared_secrets;  // those that are redacted also in logs and errors of other servers
 };
 
 // Expands the references of `spec`. Fails with `connection_failed` and code `secret_unavailable`; the message
-// names the server, the key and the missing value. `user`: see SecretRequest. REQUIRES: `spec` outlives the
+// names the server, the key and the missing value, or the secret of a caller that would determine the host.
+// `user`: see SecretRequest. REQUIRES: `spec` outlives the
 // call.
 Task<Result<ResolvedTransport>> resolve_references(const ServerSpec& spec, SecretStore store,
                                                    std::string user = std::string());

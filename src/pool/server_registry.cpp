@@ -14,10 +14,9 @@ namespace fairlead::pool {
 namespace {
 
 // Returns the key of the upstream that serves `target`; empty for the shared one.
-const std::string& upstream_key(Sharing sharing, const Target& target) {
-  static const std::string kSharedKey;
-  if (sharing == Sharing::per_session) return target.session;
-  return sharing == Sharing::per_user ? target.user : kSharedKey;
+std::string upstream_key(Sharing sharing, const Target& target) {
+  if (sharing == Sharing::shared) return {};
+  return unshared_upstream_key(sharing, target.session, target.user);
 }
 
 // Starts only a shared server. Upstreams of a session or user are started by their first call, because the
@@ -152,12 +151,12 @@ Result<ServerRegistry::UpstreamPtr> ServerRegistry::get_or_create_upstream(const
     return with_failure_code(Error(ErrorKind::connection_failed, "server " + target.server + " is disabled"),
                              failure::server_stopped);
   }
-  const std::string& key = upstream_key(server.context->sharing, target);
+  const std::string key = upstream_key(server.context->sharing, target);
   const auto existing = server.upstreams.find(key);
   if (existing != server.upstreams.end()) return existing->second;
-  const bool shared = server.context->sharing == Sharing::shared;
+  // The upstream without a key serves clients of several users.
   UpstreamPtr upstream =
-      ManagedUpstream::make(core_, server.context, key, shared ? std::string() : target.user);
+      ManagedUpstream::make(core_, server.context, key, key.empty() ? std::string() : target.user);
   server.upstreams.emplace(key, upstream);
   return upstream;
 }

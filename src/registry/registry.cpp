@@ -133,6 +133,7 @@ Task<Result<void>> RegistryImpl::start(std::string address) {
   if (!loaded) co_return loaded.error();
   apply(std::move(loaded->rows));
   settle_key_file(loaded->key_id);
+  warn_of_missing_key();
   subscribe_to_database();
   if (database_->is_postgresql()) poll();
   co_return Result<void>();

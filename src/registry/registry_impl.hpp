@@ -141,10 +141,12 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   static Task<void> probe(std::shared_ptr<RegistryImpl> self, std::chrono::milliseconds delay);
   void apply(ChangeSet changes);
   void settle_key_file(const std::string& key_id);
+  // Logs that no secrets can be stored, if neither the gateway nor the database has a key.
+  void warn_of_missing_key() const;
   // Returns the id of the key-encryption key that replaces the current one.
   std::function<Result<std::string>(std::string_view)> next_key() const;
-  // Completes a change of the key file, or undoes it if the database was not changed.
-  Result<void> finish_key_file(const Result<RekeyOutcome>& outcome);
+  // Completes a change of the key file.
+  Result<void> finish_key_file(const RekeyOutcome& outcome);
   void subscribe_to_database();
   void poll();
   static Task<void> pull(std::shared_ptr<RegistryImpl> self);

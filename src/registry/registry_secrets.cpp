@@ -66,15 +66,24 @@ void RegistryImpl::settle_key_file(const std::string& key_id) {
   if (!settled) options_.log.warning("key file not updated", {{"reason", settled.error().message()}});
 }
 
+void RegistryImpl::warn_of_missing_key() const {
+  if (!options_.secret_key.required || jobs_->secret_keys->has_keys()) return;
+  const Error missing = secret_key_missing();
+  options_.log.warning("no secrets can be stored",
+                       {{"reason", missing.message()}, {"remedy", missing.detail().remedy}});
+}
+
 std::function<Result<std::string>(std::string_view)> RegistryImpl::next_key() const {
   const SecretKeyOptions& options = options_.secret_key;
   if (options.manage_file && !options.text && !database_->is_postgresql()) {
-    return [file = SecretKeyFile(options.file), jobs = jobs_](std::string_view) -> Result<std::string> {
-      Result<SecretKey> key = file.prepare_next();
-      if (!key) return key.error();
-      jobs->secret_keys->add(*key, true);
-      return key->id();
-    };
+    return
+        [file = SecretKeyFile(options.file), jobs = jobs_](std::string_view current) -> Result<std::string> {
+          Result<SecretKey> key = file.prepare_next(current);
+          if (!key) return key.error();
+          std::string id = key->id();
+          if (!jobs->secret_keys->has_key(id)) jobs->secret_keys->add(std::move(*key), false);
+          return id;
+        };
   }
   return [jobs = jobs_](std::string_view current) -> Result<std::string> {
     std::string preferred = jobs->secret_keys->preferred_id();
@@ -89,14 +98,10 @@ std::function<Result<std::string>(std::string_view)> RegistryImpl::next_key() co
   };
 }
 
-Result<void> RegistryImpl::finish_key_file(const Result<RekeyOutcome>& outcome) {
-  const SecretKeyFile file(options_.secret_key.file);
-  if (outcome && outcome->key_id != outcome->previous_key_id) {
-    jobs_->secret_keys->forget(outcome->previous_key_id);
-    return file.install_next();
-  }
-  if (!outcome) file.discard_next();
-  return {};
+Result<void> RegistryImpl::finish_key_file(const RekeyOutcome& outcome) {
+  if (outcome.key_id == outcome.previous_key_id) return {};
+  jobs_->secret_keys->forget(outcome.previous_key_id);
+  return SecretKeyFile(options_.secret_key.file).install_next();
 }
 
 Task<Result<RekeyOutcome>> RegistryImpl::rekey_secrets(PrincipalPtr actor, RekeyRequest request) {
@@ -111,12 +116,15 @@ Task<Result<RekeyOutcome>> RegistryImpl::rekey_secrets(PrincipalPtr actor, Rekey
   };
   Result<RekeyOutcome> outcome = co_await write<RekeyOutcome>(std::move(actor), std::move(operation));
   rekeying_ = false;
-  if (!options_.secret_key.manage_file || options_.secret_key.text || database_->is_postgresql())
-    co_return outcome;
-  const Result<void> finished = finish_key_file(outcome);
+  const bool managed =
+      options_.secret_key.manage_file && !options_.secret_key.text && !database_->is_postgresql();
+  if (!outcome || !managed) co_return outcome;
+  const Result<void> finished = finish_key_file(*outcome);
   if (!finished)
-    options_.log.error("the new key is in use, but the key file was not replaced; the next start does it",
-                       {{"reason", finished.error().message()}});
+    options_.log.error(
+        "the new key is in use, but the key file was not replaced; the next start or change of the key does "
+        "it",
+        {{"reason", finished.error().message()}, {"key", options_.secret_key.file + ".new"}});
   co_return outcome;
 }
 

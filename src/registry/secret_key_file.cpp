@@ -159,7 +159,16 @@ Result<std::vector<SecretKey>> SecretKeyFile::create() const {
   return read_key_file(path_);
 }
 
-Result<SecretKey> SecretKeyFile::prepare_next() const {
+Result<SecretKey> SecretKeyFile::prepare_next(std::string_view key_id) const {
+  Result<std::vector<SecretKey>> next = read_key_file(next_path(path_));
+  if (!next) return next.error();
+  if (next->empty()) return write_next();
+  if (next->front().id() != key_id) return std::move(next->front());
+  if (Result<void> installed = install_next(); !installed) return installed.error();
+  return write_next();
+}
+
+Result<SecretKey> SecretKeyFile::write_next() const {
   Result<SecretKey> key = SecretKey::generate();
   if (!key) return key;
   const Result<std::string> temporary = write_temporary(path_, *key);
@@ -182,10 +191,6 @@ Result<void> SecretKeyFile::install_next() const {
   return sync_directory_of(path_);
 }
 
-void SecretKeyFile::discard_next() const {
-  ::unlink(next_path(path_).c_str());
-}
-
 Result<void> SecretKeyFile::settle(std::string_view key_id) const {
   const Result<std::vector<SecretKey>> next = read_key_file(next_path(path_));
   if (!next) return next.error();
@@ -195,7 +200,7 @@ Result<void> SecretKeyFile::settle(std::string_view key_id) const {
   if (!keys) return keys.error();
   const bool is_current =
       std::ranges::any_of(*keys, [&](const SecretKey& key) { return key.id() == key_id; });
-  if (is_current) discard_next();
+  if (is_current) ::unlink(next_path(path_).c_str());
   return {};
 }
 

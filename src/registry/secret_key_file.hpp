@@ -43,15 +43,20 @@ class SecretKeyFile {
   Result<std::vector<SecretKey>> read() const;
   // Creates the file with a new key, mode 0600. An existing file is not replaced: its keys are returned.
   Result<std::vector<SecretKey>> create() const;
-  // Writes a new key to PATH.new, and returns it when it is on the disk.
-  Result<SecretKey> prepare_next() const;
+  // Returns the key of PATH.new when it is on the disk: a new one, or that of an earlier change that has
+  // failed. Its transaction may have been committed nevertheless, so no key is removed or replaced before
+  // the database has proved which one it uses. `key_id` is the key of the database; first completes the
+  // change that has installed it in the database only.
+  Result<SecretKey> prepare_next(std::string_view key_id) const;
   // PATH.new becomes the file, and the file becomes PATH.previous, for backups of the database.
   Result<void> install_next() const;
-  void discard_next() const;
   // Completes or undoes a change of the key that was interrupted. `key_id` is the key of the database.
+  // REQUIRES: no change of the key is in progress.
   Result<void> settle(std::string_view key_id) const;
 
  private:
+  Result<SecretKey> write_next() const;
+
   std::string path_;
 };
 

@@ -286,6 +286,7 @@ Result<RekeyOutcome> rekey_secrets(WriteContext& context, const RekeyRequest& re
   Result<std::size_t> done = request.data_key ? replace_data_keys(context, *keys, outcome.key_id)
                                               : rewrap_data_keys(context, *keys, outcome.key_id);
   if (!done) return done.error();
+  context.transaction.erase_former_content();
   outcome.data_keys = request.data_key ? 1 : *done;
   outcome.values = request.data_key ? *done : 0;
   return outcome;

@@ -55,6 +55,9 @@ class Transaction {
   // When the transaction is committed, on_notification() of the other processes that use the database is
   // called. Does nothing on SQLite.
   virtual Result<void> notify() = 0;
+  // When the transaction is committed, what its rows contained before is removed from the files of SQLite.
+  // Does nothing on PostgreSQL.
+  virtual void erase_former_content() = 0;
 };
 
 // Returns `address` with its passwords replaced by ***, for messages and logs.

@@ -42,6 +42,8 @@ class Driver {
   virtual Result<void> lock_schema() = 0;
   virtual Result<std::vector<Row>> execute(std::string_view statement, std::span<const Value> parameters) = 0;
   virtual Result<void> notify() = 0;
+  // See Transaction. Applies to the current transaction only.
+  virtual void erase_former_content() {}
   virtual Result<void> commit() = 0;
   virtual void roll_back() noexcept = 0;
 

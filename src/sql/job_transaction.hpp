@@ -16,6 +16,7 @@ class JobTransaction final : public Transaction {
   using Transaction::execute;
   Result<std::vector<Row>> execute(std::string_view statement, std::span<const Value> parameters) override;
   Result<void> notify() override;
+  void erase_former_content() override { driver_.erase_former_content(); }
   const std::optional<Error>& failure() const noexcept { return failure_; }
 
  private:

@@ -54,7 +54,8 @@ class SqliteDriver final : public Driver {
   Result<void> lock_schema() override { return {}; }
   Result<std::vector<Row>> execute(std::string_view statement, std::span<const Value> parameters) override;
   Result<void> notify() override { return {}; }
-  Result<void> commit() override { return execute_plain("COMMIT"); }
+  void erase_former_content() override { erases_log_ = true; }
+  Result<void> commit() override;
   void roll_back() noexcept override;
   bool is_postgresql() const noexcept override { return false; }
 
@@ -76,6 +77,7 @@ class SqliteDriver final : public Driver {
   std::unique_ptr<sqlite3, CloseSqlite> connection_;
   SqliteStatements statements_;  // destroyed before the connection
   Steady::time_point deadline_;  // of the current statement
+  bool erases_log_ = false;      // after the current transaction
 };
 
 Result<void> SqliteDriver::connect() {
@@ -109,7 +111,7 @@ Result<void> SqliteDriver::configure() {
   if (const Result<void> wal = use_wal(); !wal) return wal;
   for (const std::string_view pragma :
        {"PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON", "PRAGMA trusted_schema = OFF",
-        "PRAGMA journal_size_limit = 67108864"}) {
+        "PRAGMA journal_size_limit = 67108864", "PRAGMA secure_delete = ON"}) {
     if (const Result<void> set = execute_plain(pragma); !set) return set;
   }
   return {};
@@ -129,7 +131,22 @@ Result<void> SqliteDriver::begin() {
     return database_error(ErrorKind::io,
                           "the database " + file_.path + " was deleted or moved: restart the gateway",
                           kDatabaseUnavailable);
+  erases_log_ = false;
   return execute_plain("BEGIN IMMEDIATE");
+}
+
+// The pages of the file are overwritten because of secure_delete; the log still has the former ones. The
+// transaction is committed, so a failure is logged only.
+Result<void> SqliteDriver::commit() {
+  Result<void> committed = execute_plain("COMMIT");
+  if (!committed || !erases_log_) return committed;
+  start_clock();
+  const int code =
+      sqlite3_wal_checkpoint_v2(connection_.get(), "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  if (code != SQLITE_OK)
+    options_.log.warning("the log of the database still has former values",
+                         {{"reason", error_of_code(code).message()}});
+  return committed;
 }
 
 Result<void> SqliteDriver::execute_plain(std::string_view statement) {

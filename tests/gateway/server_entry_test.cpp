@@ -21,6 +21,10 @@ TEST_F(ServerEntryTest, UnsharedListsAreFoundBySessionOrUserDependingOnSharing) 
   EXPECT_EQ(per_session->unshared_lists("1", "key"), nullptr);
   EXPECT_NE(per_user->unshared_lists("1", "key"), nullptr);
   EXPECT_EQ(per_user->unshared_lists("key", "ann"), nullptr);
+  per_session->unshared["user ann"] = empty_list_cache();
+  EXPECT_NE(per_session->unshared_lists("", "ann"), nullptr) << "a client without a session";
+  EXPECT_EQ(per_session->unshared_lists("1", "ann"), nullptr);
+  EXPECT_EQ(per_session->unshared_lists("", "bob"), nullptr);
   per_user->unshared["key"]->lists = nullptr;
   EXPECT_EQ(per_user->unshared_lists("1", "key"), nullptr) << "its lists have not been fetched";
 }

@@ -135,6 +135,26 @@ TEST_F(UpstreamEventsTest, LogMessageIsSentToClientWhenAllCallsInProgressAreItsC
   EXPECT_EQ(two->sent, Strings());
 }
 
+TEST_F(UpstreamEventsTest, SecretInALongLogMessageIsNotLoggedInPart) {
+  const auto redactor = std::make_shared<SharedRedactor>();
+  const std::string secret = "secret-of-the-test-12345";
+  const auto in_use = redactor->add({secret});
+  std::string lines;
+  const Log debug_log = Log(LogLevel::debug, LogFormat::text, [&](std::string_view line) {
+                          lines += line;
+                        }).redacting(redactor);
+  const auto logging = std::make_shared<UpstreamEvents>(loop, sessions, debug_log);
+  ASSERT_TRUE(servers->add(spec("a")));
+  const auto upstream = start("a");
+  for (const std::size_t limit : {std::size_t{1'000}, Limits::kMaxLogFieldBytes}) {
+    const std::string data = std::string(limit - 11, 'x') + secret + std::string(100, 'y');
+    logging->handlers().on_notification(upstream, kMessage,
+                                        test::raw(R"({"level":"info","data":")" + data + R"("})"));
+  }
+  EXPECT_TRUE(lines.contains("***"));
+  EXPECT_FALSE(lines.contains("secret-of")) << lines;
+}
+
 TEST_F(UpstreamEventsTest, LogMessageOfSharedServerIsDroppedWhenNoCallIsInProgress) {
   ASSERT_TRUE(servers->add(spec("a")));
   const auto one = connect_client("one");

@@ -86,9 +86,9 @@ TEST_F(ReferencesTest, ReferencesAreResolvedAtEachStart) {
   EXPECT_EQ(lease->upstream()->spec(), changing) << "a spec never contains resolved values";
 }
 
-Task<Result<std::string>> stored_secret(SecretRequest request) {
-  if (request.name == "github") co_return "from-the-store";
-  if (request.name == "own") co_return "of-" + request.user + "-at-" + request.server;
+Task<Result<StoredSecret>> stored_secret(SecretRequest request) {
+  if (request.name == "github") co_return StoredSecret("from-the-store");
+  if (request.name == "own") co_return StoredSecret("of-" + request.user + "-at-" + request.server);
   if (request.name == "remedied")
     co_return Error(ErrorKind::validation, "nobody has stored it").with([](ErrorDetail& detail) {
       detail.remedy = "Ask Ann.";
@@ -131,6 +131,21 @@ TEST_F(ReferencesTest, StoreIsAskedForTheUserOfAnUpstreamThatIsNotShared) {
   }
 }
 
+TEST_F(ReferencesTest, StoreIsAskedForTheUserOfACallWithoutSession) {
+  options.secret_store = &stored_secret;
+  ServerSpec server = observed_server("a");
+  std::get<Program>(server.transport).args[2] = "${secret:own}";
+  server.sharing = Sharing::per_session;
+  add(server);
+  for (const std::string user : {"ann", "bob", ""}) {
+    pid_of("a", "", user);
+    std::ifstream file(observation_path("a"));
+    std::string first;
+    std::getline(file, first);
+    EXPECT_EQ(first, "of-" + user + "-at-a");
+  }
+}
+
 TEST_F(ReferencesTest, RemedyOfTheStoreIsKeptWithServerKeyAndSecret) {
   options.secret_store = &stored_secret;
   ServerSpec server = observed_server("a");
@@ -139,6 +154,60 @@ TEST_F(ReferencesTest, RemedyOfTheStoreIsKeptWithServerKeyAndSecret) {
   const Result<rpc::Message> refused = call("a", "pid");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().detail().remedy, "`env.K` of server a refers to the secret remedied. Ask Ann.");
+}
+
+// Returns "127.0.0.1:1/x" as the value of the provider that the name of the secret denotes.
+Task<Result<StoredSecret>> host_of_provider(SecretRequest request) {
+  SecretProvider provider = SecretProvider::administrator;
+  if (request.name == "owner") provider = SecretProvider::owner;
+  if (request.name == "caller") provider = SecretProvider::caller;
+  co_return StoredSecret("127.0.0.1:1/x", provider);
+}
+
+TEST_F(ReferencesTest, ValueOfACallerDoesNotDetermineTheHost) {
+  options.secret_store = &host_of_provider;
+  int number = 0;
+  const auto code_of = [&](const std::string& url) {
+    ServerSpec server = spec("s" + std::to_string(++number));
+    Address address;
+    address.url = url;
+    address.headers["Authorization"] = "Bearer ${secret:caller}";
+    server.transport = address;
+    add(server);
+    const Result<rpc::Message> refused = call(server.name, "pid");
+    return refused ? "no error" : refused.error().detail().failure_code;
+  };
+  for (const char* const url :
+       {"http://${secret:caller}", "http://${secret:caller}/mcp", "http://a.${secret:caller}/mcp",
+        "http://127.0.0.1:${secret:caller}", "http://127.0.0.1${secret:caller}/mcp",
+        "http://${secret:owner}.${secret:caller}/", "http:${secret:caller}//127.0.0.1:1/"})
+    EXPECT_EQ(code_of(url), failure::secret_unavailable) << url;
+  for (const char* const url :
+       {"http://${secret:administrator}/mcp", "http://${secret:owner}/mcp",
+        "http://127.0.0.1:1/${secret:caller}", "http://127.0.0.1:1?k=${secret:caller}",
+        "http://127.0.0.1:1/mcp#${secret:caller}"})
+    EXPECT_NE(code_of(url), failure::secret_unavailable) << url;
+}
+
+// The value is that of an administrator unless the name of the secret is "caller" or "owner".
+Task<Result<StoredSecret>> words_of_provider(SecretRequest request) {
+  if (request.name == "administrator") co_return StoredSecret("failed\nrefused");
+  if (request.name == "owner") co_return StoredSecret("cannot start", SecretProvider::owner);
+  if (request.name == "caller") co_return StoredSecret("connection\nserver 12345678", SecretProvider::caller);
+  co_return StoredSecret("token-12345678", SecretProvider::caller);
+}
+
+TEST_F(ReferencesTest, WordsOfUsersAreNotRedactedElsewhere) {
+  options.secret_store = &words_of_provider;
+  options.redactor = std::make_shared<SharedRedactor>();
+  for (const char* const name : {"administrator", "owner", "caller", "token"}) {
+    ServerSpec server = spec(name);
+    std::get<Program>(server.transport).env["K"] = std::string("${secret:") + name + "}";
+    add(server);
+    pid_of(name);
+  }
+  EXPECT_EQ(options.redactor->redact("connection to server failed, cannot start token-12345678"),
+            "connection to server ***, cannot start ***");
 }
 
 TEST_F(ReferencesTest, OnlyUpstreamsOfAffectedUsersAreReplaced) {

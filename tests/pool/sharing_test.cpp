@@ -19,6 +19,18 @@ TEST_F(PoolTest, PerSessionServerHasOneProcessPerSession) {
   EXPECT_EQ(pool->process_count(), 2u);
 }
 
+TEST_F(PoolTest, UsersWithoutSessionDoNotShareAPerSessionServer) {
+  ServerSpec own = spec("a");
+  own.sharing = Sharing::per_session;
+  add(own);
+  const pid_t of_ann = pid_of("a", "", "ann");
+  EXPECT_NE(pid_of("a", "", "bob"), of_ann);
+  EXPECT_NE(pid_of("a", "s1", "ann"), of_ann);
+  EXPECT_NE(pid_of("a"), of_ann) << "no user";
+  EXPECT_EQ(pid_of("a", "", "ann"), of_ann);
+  EXPECT_EQ(pool->process_count(), 4u);
+}
+
 TEST_F(PoolTest, EndOfSessionStopsItsProcess) {
   ServerSpec own = spec("a");
   own.sharing = Sharing::per_session;
@@ -234,7 +246,8 @@ TEST_F(PoolTest, CallsWithoutSessionToPerSessionServerAreWarnedAboutOnce) {
   EXPECT_EQ(logged, "");
   const pid_t shared = pid_of("a");
   EXPECT_EQ(pid_of("a"), shared);
-  const std::size_t warning = logged.find("clients without a session share one process server=a");
+  const std::size_t warning =
+      logged.find("clients without a session and without a user share one process server=a");
   ASSERT_NE(warning, std::string::npos) << logged;
   EXPECT_EQ(logged.find("without a session", warning + 20), std::string::npos) << logged;
 }

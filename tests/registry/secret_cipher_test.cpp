@@ -131,12 +131,13 @@ TEST_F(SecretKeyFileTest, FileThatOthersCanReadIsRefused) {
 
 TEST_F(SecretKeyFileTest, InterruptedChangeIsCompletedOrUndoneByTheKeyOfTheDatabase) {
   const std::string before = file.create().value().front().id();
-  const std::string next = file.prepare_next().value().id();
+  const std::string next = file.prepare_next(before).value().id();
   EXPECT_EQ(file.read().value().size(), 2u);
+  EXPECT_EQ(file.prepare_next(before).value().id(), next) << "its transaction may have been committed";
   ASSERT_TRUE(file.settle(before));
   EXPECT_EQ(id_in(file.path()), before);
   EXPECT_EQ(id_in(file.path() + ".new"), "none");
-  const std::string other = file.prepare_next().value().id();
+  const std::string other = file.prepare_next(before).value().id();
   ASSERT_TRUE(file.settle(other));
   EXPECT_EQ(id_in(file.path()), other);
   EXPECT_EQ(id_in(file.path() + ".previous"), before);
@@ -144,9 +145,19 @@ TEST_F(SecretKeyFileTest, InterruptedChangeIsCompletedOrUndoneByTheKeyOfTheDatab
   EXPECT_NE(next, other);
 }
 
+TEST_F(SecretKeyFileTest, NextKeyIsPreparedAfterTheCurrentOneIsInstalled) {
+  const std::string before = file.create().value().front().id();
+  const std::string current = file.prepare_next(before).value().id();
+  const std::string next = file.prepare_next(current).value().id();
+  EXPECT_NE(next, current);
+  EXPECT_EQ(id_in(file.path()), current);
+  EXPECT_EQ(id_in(file.path() + ".previous"), before);
+  EXPECT_EQ(id_in(file.path() + ".new"), next);
+}
+
 TEST_F(SecretKeyFileTest, UnknownKeyOfTheDatabaseChangesNoFile) {
   const std::string before = file.create().value().front().id();
-  const std::string next = file.prepare_next().value().id();
+  const std::string next = file.prepare_next(before).value().id();
   ASSERT_TRUE(file.settle("0123456789abcdef"));
   EXPECT_EQ(id_in(file.path()), before);
   EXPECT_EQ(id_in(file.path() + ".new"), next);

@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
 """Secrets of the built gateway: whose value a server gets, and that a value is nowhere else. The attacks search for a value in the
 database, in other processes' command lines, in the log, in responses, in events and in a core dump."""
-import contextlib
 import glob
-import json
 import os
-import pty
+import resource
 import shutil
 import signal
 import subprocess
@@ -14,37 +12,8 @@ import unittest
 
 sys.dont_write_bytecode = True
 
-from harness import ADMIN_TOKEN, LEGACY, MODERN, PROGRAM, SANITIZED, RegistryTest, RpcError, enter_namespace, tool, until
-
-VALUE = "correct-horse-battery-staple-71"
-OWN = "tangerine-otter-of-ann-4408"
-OTHERS = "marble-lantern-of-bob-9135"
-TOOLS = [tool("pid"), tool("variable"), tool("wait")]
-REFERENCE = {"env": {"TOKEN": "${secret:TOKEN}"}}
-
-
-def run(*args, value=None, environment=None):
-    """Runs a command of the program, with `value` on stdin."""
-    return subprocess.run([PROGRAM, *args], input=value, capture_output=True, text=True, timeout=60, env={**os.environ, **(environment or {})}, check=False)
-
-
-class SecretsTest(RegistryTest):
-    def secret(self, gateway, value, name="TOKEN", **members):
-        return gateway.create("/secrets", {"name": name, "value": value, **members})
-
-    def server(self, gateway, name="toy", config=None, **members):
-        """Adds a server that needs the secret TOKEN, without waiting for its lists."""
-        return gateway.create("/mcp/servers", self.toy(name, TOOLS, config=config or REFERENCE, **members))
-
-    def call(self, mcp, name, arguments=None):
-        return mcp.text(name, **(arguments or {}))
-
-    def token_at(self, gateway, token, server="toy", era=MODERN):
-        """Returns what the process of a client has in its environment."""
-        mcp = gateway.mcp(token=token, era=era)
-        name = f"{server}__variable"
-        self.assertTrue(until(lambda: name in mcp.tools(), 20), gateway.log[-10:])
-        return self.call(mcp, name, {"name": "TOKEN"})
+from harness import ADMIN_TOKEN, LEGACY, MODERN, SANITIZED, RpcError, enter_namespace, until
+from secrets_support import OTHERS, OWN, TOOLS, VALUE, SecretsTest, run
 
 
 class ResolutionTest(SecretsTest):
@@ -274,20 +243,31 @@ class AttackTest(SecretsTest):
 
     @unittest.skipIf(SANITIZED, "a sanitizer handles the signal itself")
     def test_gateway_dumps_no_core(self):
-        gateway = self.start()
-        self.secret(gateway, VALUE)
-        self.server(gateway)
-        self.assertEqual(self.token_at(gateway, ADMIN_TOKEN), VALUE)
-        pid = gateway.process.pid
-        for process in (pid, *gateway.server_processes("toy")):
-            with open(f"/proc/{process}/limits", encoding="utf-8") as file:
-                limits = {line[:25].strip(): line[26:].split()[0] for line in file}
-            self.assertLessEqual(int(limits["Max core file size"]), 1)
-        directory = os.readlink(f"/proc/{pid}/cwd")
-        before = set(os.listdir(directory))
-        os.kill(pid, signal.SIGABRT)
-        gateway.process.wait(30)
-        self.assertEqual([name for name in set(os.listdir(directory)) - before if name.startswith("core")], [])
+        soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))  # inherited: without the gateway's own limit it dumps
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_CORE, (soft, hard))
+        for options, expected in (((), {"1"}), (("--core-dumps",), {"unlimited" if hard == resource.RLIM_INFINITY else str(hard)})):
+            gateway = self.start(*options)
+            if not options:
+                self.secret(gateway, VALUE)
+                self.server(gateway)
+            self.assertEqual(self.token_at(gateway, ADMIN_TOKEN), VALUE)
+            pid = gateway.process.pid
+            limits = {self.core_limit(process) for process in (pid, *gateway.server_processes("toy"))}
+            if hard != 0:  # otherwise the processes cannot have the limit 1
+                self.assertEqual(limits, expected)
+            if not options:
+                directory = os.readlink(f"/proc/{pid}/cwd")
+                before = set(os.listdir(directory))
+                os.kill(pid, signal.SIGABRT)
+                gateway.process.wait(30)
+                self.assertEqual([name for name in set(os.listdir(directory)) - before if name.startswith("core")], [])
+            else:
+                self.assert_exits_cleanly(gateway)
+
+    def core_limit(self, pid):
+        with open(f"/proc/{pid}/limits", encoding="utf-8") as file:
+            return next(line for line in file if line.startswith("Max core file size"))[26:].split()[0]
 
     @unittest.skipIf(SANITIZED or not shutil.which("gcore"), "needs gcore")
     def test_core_of_a_debugger_has_no_key(self):
@@ -332,86 +312,6 @@ class AttackTest(SecretsTest):
         gateway = self.start("--secret-key-command", f"cat '{path}.away'")
         self.assertEqual(gateway.get("/secrets/status")["usable"], True)
         self.assert_exits_cleanly(gateway)
-
-
-class CommandTest(SecretsTest):
-    def setUp(self):
-        super().setUp()
-        self.gateway = self.start()
-        self.environment = {"FAIRLEAD_GATEWAY": f"http://127.0.0.1:{self.gateway.port}", "XDG_CONFIG_HOME": self.path("config"), "XDG_STATE_HOME": self.path("state")}
-        self.token_file = self.path("token")
-        with open(os.open(self.token_file, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
-            file.write(ADMIN_TOKEN)
-
-    def secrets(self, *args, value=None, status=0, environment=None):
-        done = run("secrets", args[0], "--token-file", self.token_file, *args[1:], value=value, environment={**self.environment, **(environment or {})})
-        self.assertEqual(done.returncode, status, done)
-        self.assertNotIn(VALUE, done.stdout + done.stderr)
-        return done.stdout + done.stderr
-
-    def test_values_are_stored_listed_replaced_and_removed(self):
-        self.server(self.gateway)
-        self.assertIn("No secrets", self.secrets("list"))
-        self.assertIn("Stored TOKEN of server toy", self.secrets("set", "TOKEN", "--server", "toy", value=VALUE + "\n"))
-        self.assertEqual(self.token_at(self.gateway, ADMIN_TOKEN), VALUE)
-        self.assertIn("toy", self.secrets("list"))
-        path = self.path("value")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("another value\n")
-        self.secrets("set", "TOKEN", "--server", "toy", "--from-file", path)
-        self.assertTrue(until(lambda: self.token_at(self.gateway, ADMIN_TOKEN) == "another value", 10))
-        self.secrets("set", "TOKEN", "--from-env", "SOME_VARIABLE", environment={"SOME_VARIABLE": VALUE})
-        rows = json.loads(self.secrets("list", "--json"))
-        self.assertEqual(sorted(bool(row.get("server")) for row in rows), [False, True])
-        self.assertEqual(self.secrets("remove", "TOKEN", "--server", "toy", "--yes"), "Removed TOKEN of server toy.\n")
-        self.assertTrue(until(lambda: self.token_at(self.gateway, ADMIN_TOKEN) == VALUE, 10))
-        self.assertIn("there is no secret", self.secrets("remove", "TOKEN", "--server", "toy", "--yes", status=2))
-
-    def test_value_in_the_arguments_is_refused(self):
-        self.assertIn("arguments of every process", self.secrets("set", "TOKEN", "hunter22", status=2))
-        self.assertEqual(self.gateway.items("/secrets"), [])
-        self.secrets("set", "TOKEN", "-", value=VALUE)
-        self.assertEqual(len(self.gateway.items("/secrets")), 1)
-
-    def test_prompt_does_not_show_the_value(self):
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.environ.update(self.environment, TERM="xterm")
-            os.execv(PROGRAM, [PROGRAM, "secrets", "set", "TOKEN", "--token-file", self.token_file])
-        shown = b""
-
-        def read_until(text):
-            nonlocal shown
-            with contextlib.suppress(OSError):  # the program has ended
-                while text not in shown and (data := os.read(terminal, 4096)):
-                    shown += data
-            self.assertIn(text, shown)
-
-        read_until(b"Value of TOKEN:")
-        os.write(terminal, VALUE.encode() + b"\n")
-        read_until(b"Stored TOKEN.")
-        self.assertEqual(os.waitpid(pid, 0)[1], 0)
-        os.close(terminal)
-        self.assertNotIn(VALUE.encode(), shown)
-        self.assertEqual([row["name"] for row in self.gateway.items("/secrets")], ["TOKEN"])
-
-    def test_rekey_replaces_the_key_file_and_values_stay(self):
-        self.server(self.gateway)
-        self.secrets("set", "TOKEN", value=VALUE)
-        with open(self.path("fairlead.db.key"), encoding="utf-8") as file:
-            before = file.read()
-        former = self.gateway.get("/secrets/status")["keyId"]
-        self.assertIn(former, self.secrets("status"))
-        self.assertIn("--yes", self.secrets("rekey", status=2))
-        self.assertIn(former, self.secrets("rekey", "--data-key", "--yes"))
-        with open(self.path("fairlead.db.key"), encoding="utf-8") as file:
-            self.assertNotEqual(file.read(), before)
-        self.assertNotEqual(self.gateway.get("/secrets/status")["keyId"], former)
-        self.assertEqual(self.token_at(self.gateway, ADMIN_TOKEN), VALUE)
-        self.assert_exits_cleanly(self.gateway)
-        again = self.start()
-        self.assertEqual(self.token_at(again, ADMIN_TOKEN), VALUE)
-        self.assert_exits_cleanly(again)
 
 
 if __name__ == "__main__":

@@ -161,9 +161,24 @@ struct SecretRequest {
   std::string name;
 };
 
+// Who has provided a value: an administrator, the owner of the server who is not one, or the caller who is
+// neither.
+enum class SecretProvider : std::uint8_t { administrator, owner, caller };
+
+// A value of a caller must not determine the host of an address, because the server sends it other values.
+// A value of a caller or an owner is redacted in the stderr and the connection errors of its server; in all
+// logs and errors only if it is distinctive: users must not blank words such as "failed" there.
+struct StoredSecret {
+  explicit StoredSecret(std::string text, SecretProvider of = SecretProvider::administrator)
+      : value(std::move(text)), provider(of) {}
+
+  std::string value;
+  SecretProvider provider;
+};
+
 // Returns the value of a secret. Called at each start of a server that refers to it; its time counts towards
 // the server's clocks.spawn. The remedy of its error is kept.
-using SecretStore = std::function<Task<Result<std::string>>(SecretRequest request)>;
+using SecretStore = std::function<Task<Result<StoredSecret>>(SecretRequest request)>;
 
 struct PoolOptions {
   PoolOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions

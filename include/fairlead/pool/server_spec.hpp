@@ -25,6 +25,11 @@ enum class Sharing : std::uint8_t {
 };
 std::string_view to_string(Sharing sharing) noexcept;
 
+// Returns the key of the upstream that serves a client, of a server whose upstreams are not shared: the
+// session, or the user. With per_session, a client without a session has the upstream of its user, so that it
+// uses neither the connection nor the secrets of another user. Empty: clients that have neither share one.
+std::string unshared_upstream_key(Sharing sharing, std::string_view session, std::string_view user);
+
 // The timeouts and intervals of a server.
 struct Clocks {
   using ms = std::chrono::milliseconds;
