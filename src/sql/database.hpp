@@ -82,8 +82,10 @@ struct DatabaseOptions {
   DatabaseOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
   Log log;
-  std::chrono::milliseconds connect_timeout{5'000};      // of PostgreSQL, until the session is set up
-  std::chrono::milliseconds statement_timeout{10'000};   // for one statement
+  std::chrono::milliseconds connect_timeout{5'000};  // of PostgreSQL, until the session is set up
+  // For one statement. PostgreSQL also ends a session that pauses this long inside a transaction, so that the
+  // locks of a process that is suspended do not stop the others.
+  std::chrono::milliseconds statement_timeout{10'000};
   std::chrono::milliseconds lock_timeout{5'000};         // waiting for locks of other processes
   std::chrono::milliseconds first_reconnect_delay{100};  // doubles up to max_reconnect_delay
   std::chrono::milliseconds max_reconnect_delay{5'000};
@@ -96,7 +98,9 @@ struct DatabaseOptions {
 
 // Used on the thread of the loop only; the loop outlives the database. The destructor interrupts the running
 // statement, rolls back its transaction, and waits for the thread of the database. Jobs that are queued then
-// fail with `closed`.
+// fail with `closed`. The destructor cannot interrupt the resolution of the name of a PostgreSQL server,
+// which the resolver of the system limits (connect_timeout does not): close() the database first, which does
+// not block the loop.
 class Database : public std::enable_shared_from_this<Database> {
  public:
   // Opens `address`, "sqlite:PATH" or "postgresql://…" ("postgres://…"), and applies the migrations. An

@@ -47,6 +47,7 @@ constexpr std::array kStateMeanings{
     StateMeaning{"53", ErrorKind::resource_exhausted, ""},       // memory, or another resource
     StateMeaning{"08", ErrorKind::io, kDatabaseUnavailable},     // connection
     StateMeaning{"25006", ErrorKind::io, kDatabaseUnavailable},  // the server is a standby
+    StateMeaning{"25P03", ErrorKind::io, kDatabaseUnavailable},  // the transaction paused for too long
     StateMeaning{"57P", ErrorKind::io, kDatabaseUnavailable},    // the server shuts down
     StateMeaning{"58", ErrorKind::io, kDatabaseUnavailable},     // the operating system of the server
     StateMeaning{"XX", ErrorKind::io, kDatabaseUnavailable},     // corruption
