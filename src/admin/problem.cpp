@@ -56,6 +56,9 @@ constexpr std::array kProblemCodes = std::to_array<ProblemCode>({
      "Repeat the request later; reads and calls continue with the state that was last read."},
     {sql::kCommitOutcomeUnknown, 503, "Outcome unknown",
      "Read the row again: the database was lost while the change was committed."},
+    {codes::kDatabaseBusy, 503, "Database busy",
+     "Repeat the request later. If it keeps failing, look for another program that has locked the database, "
+     "or for a database that is overloaded."},
     {codes::kDatabaseFull, 507, "Database full", "Free space on the disk of the database."},
     {codes::kInternalError, 500, "Internal error", "See the log of the gateway for the request id."},
 });

@@ -218,11 +218,12 @@ std::optional<Error> RegistryImpl::database_problem() const {
   return problem ? problem : write_problem_;
 }
 
-// A full disk or a damaged file does not end the connection: only changes show it. A change may also be the
-// first to fail when the connection is lost.
+// A full disk, a damaged file or a lock of another process does not end the connection: only changes show it.
+// A change may also be the first to fail when the connection is lost.
 void RegistryImpl::note_outcome(const Error* error) {
   const std::string code = error ? error->detail().failure_code : std::string();
-  const bool is_problem = code == sql::kDatabaseFull || code == sql::kDatabaseUnavailable;
+  const bool is_problem =
+      code == sql::kDatabaseFull || code == sql::kDatabaseBusy || code == sql::kDatabaseUnavailable;
   if ((error && !is_problem) || closing_ || database_->problem()) return;
   const bool had_problem = write_problem_.has_value();
   write_problem_ = error ? std::optional(*error) : std::nullopt;

@@ -95,7 +95,7 @@ class Registry {
   virtual ~Registry() = default;
 
   virtual const State& state() const noexcept = 0;
-  // Returns why the database cannot be reached; nullopt if it can.
+  // Returns why the database cannot be reached, or why changes fail; nullopt if neither is the case.
   virtual std::optional<Error> database_problem() const = 0;
 
   // `actor` is the client that requests a change. `version`: if set, the change fails with kVersionMismatch

@@ -45,7 +45,7 @@ class Transaction {
   //   validation  a unique key exists already (kUniqueViolation), another constraint is violated, or a
   //               parameter is not UTF-8 without NUL
   //   timeout     the statement takes longer than statement_timeout, or waits for a lock of another process
-  //               longer than lock_timeout
+  //               longer than lock_timeout (kDatabaseBusy)
   // After a failure, further statements fail with the same error, and the transaction is rolled back even if
   // the job succeeds.
   virtual Result<std::vector<Row>> execute(std::string_view statement, std::span<const Value> parameters) = 0;
@@ -63,6 +63,8 @@ std::string redacted_address(std::string_view address);
 // Codes in ErrorDetail::failure_code of the errors of a database.
 inline constexpr std::string_view kDatabaseUnavailable = "database_unavailable";  // cannot be reached
 inline constexpr std::string_view kDatabaseFull = "database_full";                // no space on the disk
+// Another process holds a lock for longer than lock_timeout, or a statement exceeds statement_timeout.
+inline constexpr std::string_view kDatabaseBusy = "database_busy";
 inline constexpr std::string_view kUniqueViolation = "unique_violation";
 inline constexpr std::string_view kSchemaTooNew = "schema_too_new";  // written by a newer version of Fairlead
 inline constexpr std::string_view kDatabaseInUse = "database_in_use";  // another gateway uses the SQLite file

@@ -41,7 +41,7 @@ constexpr std::array kStateMeanings{
     StateMeaning{"23505", ErrorKind::validation, kUniqueViolation},
     StateMeaning{"22", ErrorKind::validation, ""},  // a value that the type of the column does not allow
     StateMeaning{"23", ErrorKind::validation, ""},  // another constraint
-    StateMeaning{"40", ErrorKind::timeout, ""},     // a deadlock
+    StateMeaning{"40", ErrorKind::timeout, kDatabaseBusy},  // a deadlock
     StateMeaning{"53100", ErrorKind::io, kDatabaseFull},
     StateMeaning{"53300", ErrorKind::io, kDatabaseUnavailable},  // too many connections
     StateMeaning{"53", ErrorKind::resource_exhausted, ""},       // memory, or another resource

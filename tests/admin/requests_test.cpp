@@ -225,6 +225,17 @@ TEST(ProblemTest, ResponseHasTheMembersOfRfc9457) {
   EXPECT_EQ(body["errors"][0]["pointer"].as_string(), "/name");
 }
 
+TEST(ProblemTest, BusyDatabaseIsUnavailableForAWhile) {
+  const Error error =
+      Error(ErrorKind::timeout, "another process has locked the database").with([](ErrorDetail& detail) {
+        detail.failure_code = "database_busy";
+      });
+  const http::Response response = problem_response(error, "/users", "r1");
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.headers.get("Retry-After"), "1");
+  EXPECT_EQ(json::View(response.body.front().view())["code"].as_string(), "database_busy");
+}
+
 TEST(ProblemTest, InternalErrorsRevealNoDetail) {
   const http::Response response =
       problem_response(Error(ErrorKind::io, "cannot open /secret/path"), "/users", "r1");

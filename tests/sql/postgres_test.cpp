@@ -130,6 +130,7 @@ TEST_F(PostgresTest, LockedRowFailsWithTimeout) {
   run_until([&] { return !outcomes->empty(); });
   ASSERT_FALSE(blocked);
   EXPECT_EQ(blocked.error().kind(), ErrorKind::timeout);
+  EXPECT_EQ(failure_code(blocked.error()), "database_busy");
   EXPECT_NE(blocked.error().message().find("lock_timeout (300ms)"), std::string::npos);
   EXPECT_TRUE(outcomes->front().second);
   EXPECT_TRUE(execute(loop, *second, "UPDATE items SET size = 3"));
