@@ -30,9 +30,11 @@ void join(FetchedEntries& earlier, FetchedEntries later) {
   }
 }
 
-// Errors of one server's lists, after which the transaction can go on with those of the next one.
+// Errors of one server's lists and rows, after which the transaction can go on with those of the next one.
+// If the database has failed, it does not.
 bool concerns_one_server(const Error& error) {
-  return error.kind() == ErrorKind::resource_exhausted || error.detail().failure_code == kNotFound;
+  return error.kind() == ErrorKind::resource_exhausted || error.kind() == ErrorKind::validation ||
+         error.kind() == ErrorKind::parse;
 }
 
 bool may_work_later(const Error& error) {
