@@ -82,11 +82,17 @@ Task<Result<std::shared_ptr<Registry>>> Registry::open(Loop& loop, std::string a
   co_return std::shared_ptr<Registry>(registry);
 }
 
-Result<void> check_account(sql::Transaction& transaction, const Principal& actor) {
+// The token may have been revoked after the request was authenticated, here or at another gateway.
+Result<void> check_account(sql::Transaction& transaction, const Principal& actor, Time now) {
   Result<UserPtr> user = read_row<User>(transaction, actor.user);
   if (!user) return user.error();
   const Decision decision = decide_account(actor, user->get());
   if (!decision) return decision.error("the account");
+  if (!is_registry_user(actor) || actor.token_id.empty()) return {};
+  Result<TokenPtr> token = read_row<Token>(transaction, actor.token_id);
+  if (!token) return token.error();
+  const Decision by_token = decide_token(token->get(), now);
+  if (!by_token) return by_token.error("the account");
   return {};
 }
 

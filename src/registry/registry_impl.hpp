@@ -32,8 +32,8 @@ struct Written {
   ChangeSet changes;
 };
 
-// Returns an error unless the account of the actor may still make changes.
-Result<void> check_account(sql::Transaction& transaction, const Principal& actor);
+// Returns an error unless the account of the actor and its token may still make changes.
+Result<void> check_account(sql::Transaction& transaction, const Principal& actor, Time now);
 // Writes the next revision with the rows that were changed, if any were, and notifies the other gateways.
 Result<void> write_revision(WriteContext& context, JobState& jobs, std::int64_t locked_revision);
 
@@ -45,10 +45,10 @@ Result<Written<T>> run_write(sql::Transaction& transaction, JobState& jobs, cons
   static const Principal kGateway;
   Result<std::int64_t> revision = lock_revision(transaction);
   if (!revision) return revision.error();
-  if (actor) {
-    if (Result<void> checked = check_account(transaction, *actor); !checked) return checked.error();
-  }
   const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  if (actor) {
+    if (Result<void> checked = check_account(transaction, *actor, now); !checked) return checked.error();
+  }
   WriteContext context{transaction, actor ? *actor : kGateway, configuration,    now,
                        jobs.ids,    jobs.max_stored_drift,     *jobs.secret_keys};
   Result<T> value = operation(context);
