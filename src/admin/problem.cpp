@@ -50,7 +50,9 @@ constexpr std::array kProblemCodes = std::to_array<ProblemCode>({
     {codes::kIdempotencyKeyReused, 422, "Idempotency key reused",
      "Use another Idempotency-Key for another request."},
     {codes::kIdempotencyKeyInUse, 409, "Idempotency key in use",
-     "Wait for the response to the first request with this key."},
+     "Wait for the response to the first request with this key. If its gateway was lost, read the rows to "
+     "see "
+     "whether the change was made, and use another key."},
     {codes::kTooManyRequests, 429, "Too many requests", "Repeat the request after Retry-After."},
     {codes::kDatabaseUnavailable, 503, "Database unavailable",
      "Repeat the request later; reads and calls continue with the state that was last read."},

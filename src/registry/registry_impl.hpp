@@ -102,10 +102,12 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   StoredListsPtr preview_lists(const std::string& server_id, const FetchedEntries& lists) const override;
   void note_token_use(const std::string& token_id) override;
 
-  Task<Result<std::optional<StoredResponse>>> find_response(std::string actor_key,
-                                                            std::string idempotency_key) override;
+  Task<Result<std::optional<StoredResponse>>> claim_response(std::string actor_key,
+                                                             std::string idempotency_key,
+                                                             std::string request_sha256) override;
   Task<Result<void>> store_response(std::string actor_key, std::string idempotency_key,
                                     StoredResponse response) override;
+  Task<Result<void>> forget_request(std::string actor_key, std::string idempotency_key) override;
 
   std::shared_ptr<void> on_change(std::function<void(const Change&)> callback) override {
     return changes_.add(std::move(callback));
