@@ -73,8 +73,10 @@ Task<Result<Reply>> get_server_logs(Call& call) {
   const std::vector<pool::StderrLine> lines =
       call.services().gateway.pool().monitor()->last_lines((*server)->name, *count);
   if (accepts_events(call.headers())) {
-    const Result<void> followed = follow(call, **server, lines);
-    if (!followed) co_return followed.error();
+    if (!respond_to_head(*call.exchange())) {
+      const Result<void> followed = follow(call, **server, lines);
+      if (!followed) co_return followed.error();
+    }
     Reply reply;
     reply.sent = true;
     co_return reply;
