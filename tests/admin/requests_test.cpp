@@ -166,7 +166,10 @@ class RouteTableTest : public testing::Test {
                                 {"POST", "/mcp/servers"},
                                 {"GET", "/mcp/servers/{id}"},
                                 {"POST", "/mcp/servers/{id}/test"},
-                                {"GET", "/config/{key}"}});
+                                {"GET", "/config/{key}"},
+                                {"GET", "/secrets/{id}"},
+                                {"DELETE", "/secrets/{id}"},
+                                {"GET", "/secrets/status"}});
 };
 
 TEST_F(RouteTableTest, FindsPathsWithAndWithoutPrefix) {
@@ -192,13 +195,22 @@ TEST_F(RouteTableTest, OtherMethodsReportTheAllowedOnes) {
   EXPECT_EQ(match.allowed, (std::vector<std::string_view>{"GET", "POST", "HEAD", "OPTIONS"}));
 }
 
+TEST_F(RouteTableTest, PathWithoutParametersTakesPrecedence) {
+  const RouteTable::Match match = table_.find("GET", "/secrets/status");
+  ASSERT_NE(match.route, nullptr);
+  EXPECT_EQ(match.route->path, "/secrets/status");
+  EXPECT_EQ(match.allowed, (std::vector<std::string_view>{"GET", "HEAD", "OPTIONS"}));
+  EXPECT_EQ(table_.find("DELETE", "/secrets/status").route, nullptr);
+  EXPECT_NE(table_.find("DELETE", "/secrets/other").route, nullptr);
+}
+
 TEST_F(RouteTableTest, MalformedSegmentsAreReported) {
   for (const char* path : {"/mcp/servers/%zz", "/mcp/servers/%ff", "/mcp/servers/a%00"})
     EXPECT_TRUE(table_.find("GET", path).malformed) << path;
 }
 
 TEST_F(RouteTableTest, RootsLeaveThePathOfMcpItself) {
-  EXPECT_EQ(table_.roots(), (std::vector<std::string>{"/config", "/mcp/servers"}));
+  EXPECT_EQ(table_.roots(), (std::vector<std::string>{"/config", "/mcp/servers", "/secrets"}));
 }
 
 TEST(ProblemTest, EveryCodeIsDocumentedWithItsStatus) {
