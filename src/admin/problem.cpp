@@ -113,8 +113,10 @@ Description describe(const Error& error) {
   return {known->code, known->title, known->remedy, known->status};
 }
 
-void write_errors(json::Writer& writer, const Error& error, int status) {
-  if (status != 422 && error.detail().pointer.empty()) return;
+// Errors in the content of a request name the place, which may be the whole document.
+void write_errors(json::Writer& writer, const Error& error, const Description& what) {
+  const bool is_about_content = what.status == 422 || what.code == codes::kMalformedJson;
+  if (!is_about_content && error.detail().pointer.empty()) return;
   writer.key("errors").begin_array().begin_object();
   writer.key("pointer").string(error.detail().pointer).key("detail").string(error.message());
   writer.end_object().end_array();
@@ -175,7 +177,7 @@ http::Response problem_response(const Error& error, std::string_view instance, s
   const std::string& remedy = error.detail().remedy;
   writer.key("remedy").string(remedy.empty() ? what.remedy : std::string_view(remedy));
   writer.key("requestId").string(request_id);
-  write_errors(writer, error, what.status);
+  write_errors(writer, error, what);
   writer.end_object();
   http::Response response(what.status);
   response.headers.add("Content-Type", "application/problem+json");

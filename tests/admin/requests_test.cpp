@@ -134,6 +134,24 @@ TEST(RequestBodyTest, OtherBodiesAreRejectedWithTheirStatus) {
   }
 }
 
+TEST(RequestBodyTest, MemberWithMalformedTextIsNamedByPointer) {
+  const std::vector<std::pair<std::string, std::string>> bodies = {
+      {"{\"name\":\"\xff\"}", "/name"},
+      {"{\"name\":\"x\",\"config\":{\"url\":\"y\",\"a/b\":{\"c\":[1,\"\xc3\x28\"]}}}", "/config/a~1b/c"},
+      {"{\"name\":\"x\",\"config\":{\"\xff\":1}}", "/config"},
+      {"{\"\xff\":1}", ""},
+      {"{\"name\":\"x", "/name"},
+      {"", ""}};
+  for (const auto& [body, pointer] : bodies) {
+    const Result<json::Raw> read = read_body(request_with("application/json", body), Body::json, 100);
+    ASSERT_FALSE(read) << body;
+    const http::Response response = problem_response(read.error(), "/users", "r1");
+    EXPECT_EQ(response.status, 400) << body;
+    const json::View document(response.body.front().view());
+    EXPECT_EQ(document["errors"][0]["pointer"].as_string(), pointer) << body;
+  }
+}
+
 TEST(RequestBodyTest, UnknownAndRepeatedMembersAreNamedByPointer) {
   const Result<void> unknown = check_members(json::View(R"({"valeu":1})"), {"value"});
   ASSERT_FALSE(unknown);
