@@ -33,7 +33,8 @@ class AdminImpl final : public Admin, public std::enable_shared_from_this<AdminI
 
 void AdminImpl::start() {
   services_->openapi = openapi_document(services_->routes, services_->options.version);
-  services_->events = std::make_shared<EventHub>(services_->options.max_event_streams);
+  services_->events = std::make_shared<EventHub>(
+      EventHub::Limits{services_->options.max_event_streams, services_->options.max_client_event_streams});
   services_->tester = std::make_shared<ServerTester>(services_->loop, services_->options.test_pool,
                                                      services_->options.max_server_tests,
                                                      services_->options.server_test_timeout);

@@ -31,9 +31,10 @@ struct AdminOptions {
   std::string version = "0";  // of the program, for the OpenAPI document
   // Of a request: 413. More than max_row_bytes, whose error names the member that is too large.
   std::size_t max_admin_body_bytes = 2u << 20;
-  std::size_t max_client_requests = 64;  // of one client at the same time: 429
-  std::size_t max_event_streams = 100;   // open streams of events and logs: 429
-  std::size_t max_server_tests = 4;      // tests of servers at the same time: 429
+  std::size_t max_client_requests = 1'024;    // of one client at the same time: 429
+  std::size_t max_event_streams = 100;        // open streams of events and logs: 429
+  std::size_t max_client_event_streams = 20;  // of one client
+  std::size_t max_server_tests = 4;           // tests of servers at the same time: 429
   std::chrono::milliseconds server_test_timeout{60'000};
   // Options of the pool in which a server is tested: connectors, secret store, manifest and client. Its
   // limits and handlers are not used.

@@ -138,11 +138,14 @@ Task<Result<Reply>> Dispatcher::reply_once(std::shared_ptr<Dispatcher> self, Cal
   if (!outcome) co_return outcome.error();
   if (outcome->stored) co_return std::move(*outcome->stored);
   Result<Reply> reply = co_await call.route().handler(call);
-  if (!reply || reply->sent || !outcome->use) co_return reply;
-  const Result<void> stored = co_await Idempotency::store(call, *outcome->use, *reply);
-  if (!stored)
+  if (!outcome->use) co_return reply;
+  const bool is_stored = reply && !reply->sent;
+  Task<Result<void>> recording =
+      is_stored ? Idempotency::store(call, *outcome->use, *reply) : Idempotency::forget(*outcome->use);
+  const Result<void> recorded = co_await std::move(recording);
+  if (!recorded)
     self->services_->options.log.warning("response to a request with an Idempotency-Key was not stored",
-                                         {{"reason", stored.error().message()}});
+                                         {{"reason", recorded.error().message()}});
   co_return reply;
 }
 

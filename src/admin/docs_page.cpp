@@ -5,7 +5,9 @@
 #include <array>
 #include <string>
 
+#include "admin/problem.hpp"
 #include "fairlead/base/base64.hpp"
+#include "fairlead/process/failure.hpp"
 
 namespace fairlead::admin {
 
@@ -91,6 +93,34 @@ std::string for_script_element(const json::Raw& document) {
   return text;
 }
 
+std::string escape_html(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '<')
+      escaped += "&lt;";
+    else if (c == '&')
+      escaped += "&amp;";
+    else
+      escaped += c;
+  }
+  return escaped;
+}
+
+void add_code(std::string& table, std::string_view code, const std::string& status, std::string_view remedy) {
+  table.append("<tr id=\"").append(code).append("\"><td><code>").append(code).append("</code></td><td>");
+  table.append(status).append("</td><td>").append(escape_html(remedy)).append("</td></tr>");
+}
+
+// Returns the table to whose rows the `type` of a problem document refers.
+std::string table_of_codes() {
+  std::string table =
+      "<h2 id=\"codes\">Codes of problems</h2><table><tr><th>code</th><th>status</th><th>remedy</th></tr>";
+  for (const ProblemCode& code : problem_codes())
+    add_code(table, code.code, std::to_string(code.status), code.remedy);
+  for (const FailureCode& failure : failure_codes()) add_code(table, failure.code, "", failure.remedy);
+  return table + "</table>";
+}
+
 std::string build_page(const json::Raw& openapi) {
   std::string page =
       "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Fairlead admin API</title>"
@@ -100,7 +130,8 @@ std::string build_page(const json::Raw& openapi) {
       "<p>The document: <a href=\"/openapi.json\">/openapi.json</a></p>"
       "<input id=\"search\" type=\"search\" placeholder=\"Search operations\" aria-label=\"Search "
       "operations\">"
-      "<main id=\"main\">Loading…</main><script type=\"application/json\" id=\"document\">");
+      "<main id=\"main\">Loading…</main>");
+  page.append(table_of_codes()).append("<script type=\"application/json\" id=\"document\">");
   page.append(for_script_element(openapi))
       .append("</script><script>")
       .append(kScript)

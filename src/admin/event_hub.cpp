@@ -1,7 +1,9 @@
 #include "admin/event_hub.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "admin/problem.hpp"
@@ -29,7 +31,7 @@ std::optional<std::uint64_t> number_in(std::string_view id, const std::string& e
 
 }  // namespace
 
-EventHub::EventHub(std::size_t max_streams) : max_streams_(max_streams), epoch_(new_epoch()) {}
+EventHub::EventHub(Limits limits) : limits_(limits), epoch_(new_epoch()) {}
 
 void EventHub::publish(std::string_view name, const json::Raw& data, PrincipalSelector visible) {
   Kept event;
@@ -55,11 +57,23 @@ void EventHub::keep(Kept event) {
   }
 }
 
+Result<void> EventHub::check_limits(const Principal& client) const {
+  if (subscribers_.size() >= limits_.streams)
+    return problem(codes::kTooManyRequests,
+                   "max_event_streams (" + std::to_string(limits_.streams) + ") streams are open");
+  const auto own = std::ranges::count_if(subscribers_, [key = client_key(client)](const Subscriber& other) {
+    return client_key(*other.principal) == key;
+  });
+  if (std::cmp_less(own, limits_.client_streams)) return {};
+  return problem(codes::kTooManyRequests, "max_client_event_streams (" +
+                                              std::to_string(limits_.client_streams) +
+                                              ") streams of this client are open");
+}
+
 Result<EventHub::Position> EventHub::add(std::shared_ptr<http::Exchange> exchange) {
   if (closed_) return Error(ErrorKind::closed, "the gateway is shutting down");
-  if (subscribers_.size() >= max_streams_)
-    return problem(codes::kTooManyRequests,
-                   "max_event_streams (" + std::to_string(max_streams_) + ") streams are open");
+  const Result<void> room = check_limits(*exchange->request().principal);
+  if (!room) return room.error();
   Subscriber subscriber;
   subscriber.principal = exchange->request().principal;
   subscriber.stream = EventStream::start(std::move(exchange));

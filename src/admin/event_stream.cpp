@@ -72,6 +72,12 @@ void EventStream::close() {
   if (callback) callback();
 }
 
+bool respond_to_head(http::Exchange& exchange) {
+  if (exchange.request().method != "HEAD") return false;
+  exchange.respond(http::sse::response_head());
+  return true;
+}
+
 bool accepts_events(const http::Headers& headers) {
   for (const auto& [name, value] : headers) {
     if (http::equals_ignore_case(name, "Accept") && value.find("text/event-stream") != std::string_view::npos)

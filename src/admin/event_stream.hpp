@@ -54,5 +54,7 @@ class EventStream : public std::enable_shared_from_this<EventStream> {
 
 // Returns whether the client asks for an event stream: Accept lists text/event-stream.
 bool accepts_events(const http::Headers& headers);
+// Responds to a HEAD request with the head of an event stream. Returns false if it is another request.
+bool respond_to_head(http::Exchange& exchange);
 
 }  // namespace fairlead::admin

@@ -74,13 +74,21 @@ Task<Result<Idempotency::Outcome>> Idempotency::begin(std::shared_ptr<Idempotenc
     co_return problem(codes::kIdempotencyKeyInUse, "a request with this Idempotency-Key is in progress");
   outcome.use = std::make_shared<Use>(self, actor, key, digest_of(call));
   const Result<std::optional<registry::StoredResponse>> found =
-      co_await self->registry_->find_response(actor, key);
+      co_await self->registry_->claim_response(actor, key, outcome.use->digest_);
   if (!found) co_return found.error();
   if (!*found) co_return outcome;
   if ((*found)->request_sha256 != outcome.use->digest_)
     co_return problem(codes::kIdempotencyKeyReused, "the Idempotency-Key belongs to another request");
+  if ((*found)->status == 0)
+    co_return problem(codes::kIdempotencyKeyInUse,
+                      "a request with this Idempotency-Key is in progress at another gateway, or its gateway "
+                      "has ended or lost the database before it stored the response");
   outcome.stored = replayed(**found);
   co_return outcome;
+}
+
+Task<Result<void>> Idempotency::forget(const Use& use) {
+  return use.owner_->registry_->forget_request(use.actor_, use.key_);
 }
 
 Task<Result<void>> Idempotency::store(const Call& call, const Use& use, const Reply& reply) {

@@ -1,5 +1,6 @@
-// Idempotency: responses to requests with an Idempotency-Key are stored, so that a repeated request gets the
-// same response and has no further effect. Private to the layer.
+// Idempotency: a request with an Idempotency-Key is recorded in the database before it has an effect, and its
+// response after it, so that a repeated request, at this gateway or another one, gets the same response and
+// has no further effect. Private to the layer.
 #pragma once
 
 #include <memory>
@@ -41,6 +42,8 @@ class Idempotency : public std::enable_shared_from_this<Idempotency> {
   // Fails with `invalid_header`, `idempotency_key_reused` or `idempotency_key_in_use`. `call` outlives the
   // task.
   static Task<Result<Outcome>> begin(std::shared_ptr<Idempotency> self, Call& call);
+  // Makes the key of a request that has failed free again. `use` outlives the task.
+  static Task<Result<void>> forget(const Use& use);
   // Stores a successful response. `call` and `use` outlive the task.
   static Task<Result<void>> store(const Call& call, const Use& use, const Reply& reply);
 

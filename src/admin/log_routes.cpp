@@ -15,13 +15,14 @@ constexpr std::size_t kDefaultLogLines = 100;
 constexpr std::size_t kMaxLogLines = pool::PoolMonitor::kMaxServerLines;
 
 Result<std::size_t> line_count(const Query& query) {
-  const std::string* const text = query.find("lines");
+  const std::string_view parameter = query.find("lines") ? "lines" : "limit";
+  const std::string* const text = query.find(parameter);
   if (!text) return kDefaultLogLines;
   std::size_t count = 0;
   const auto parsed = std::from_chars(text->data(), text->data() + text->size(), count);
   if (parsed.ec != std::errc() || parsed.ptr != text->data() + text->size() || count == 0 ||
       count > kMaxLogLines)
-    return parameter_error("lines", "is not a number from 1 to " + std::to_string(kMaxLogLines));
+    return parameter_error(parameter, "is not a number from 1 to " + std::to_string(kMaxLogLines));
   return count;
 }
 
@@ -73,8 +74,10 @@ Task<Result<Reply>> get_server_logs(Call& call) {
   const std::vector<pool::StderrLine> lines =
       call.services().gateway.pool().monitor()->last_lines((*server)->name, *count);
   if (accepts_events(call.headers())) {
-    const Result<void> followed = follow(call, **server, lines);
-    if (!followed) co_return followed.error();
+    if (!respond_to_head(*call.exchange())) {
+      const Result<void> followed = follow(call, **server, lines);
+      if (!followed) co_return followed.error();
+    }
     Reply reply;
     reply.sent = true;
     co_return reply;

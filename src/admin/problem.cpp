@@ -50,12 +50,17 @@ constexpr std::array kProblemCodes = std::to_array<ProblemCode>({
     {codes::kIdempotencyKeyReused, 422, "Idempotency key reused",
      "Use another Idempotency-Key for another request."},
     {codes::kIdempotencyKeyInUse, 409, "Idempotency key in use",
-     "Wait for the response to the first request with this key."},
+     "Wait for the response to the first request with this key. If its gateway was lost, read the rows to "
+     "see "
+     "whether the change was made, and use another key."},
     {codes::kTooManyRequests, 429, "Too many requests", "Repeat the request after Retry-After."},
     {codes::kDatabaseUnavailable, 503, "Database unavailable",
      "Repeat the request later; reads and calls continue with the state that was last read."},
     {sql::kCommitOutcomeUnknown, 503, "Outcome unknown",
      "Read the row again: the database was lost while the change was committed."},
+    {codes::kDatabaseBusy, 503, "Database busy",
+     "Repeat the request later. If it keeps failing, look for another program that has locked the database, "
+     "or for a database that is overloaded."},
     {codes::kDatabaseFull, 507, "Database full", "Free space on the disk of the database."},
     {codes::kInternalError, 500, "Internal error", "See the log of the gateway for the request id."},
 });
@@ -108,8 +113,10 @@ Description describe(const Error& error) {
   return {known->code, known->title, known->remedy, known->status};
 }
 
-void write_errors(json::Writer& writer, const Error& error, int status) {
-  if (status != 422 && error.detail().pointer.empty()) return;
+// Errors in the content of a request name the place, which may be the whole document.
+void write_errors(json::Writer& writer, const Error& error, const Description& what) {
+  const bool is_about_content = what.status == 422 || what.code == codes::kMalformedJson;
+  if (!is_about_content && error.detail().pointer.empty()) return;
   writer.key("errors").begin_array().begin_object();
   writer.key("pointer").string(error.detail().pointer).key("detail").string(error.message());
   writer.end_object().end_array();
@@ -170,7 +177,7 @@ http::Response problem_response(const Error& error, std::string_view instance, s
   const std::string& remedy = error.detail().remedy;
   writer.key("remedy").string(remedy.empty() ? what.remedy : std::string_view(remedy));
   writer.key("requestId").string(request_id);
-  write_errors(writer, error, what.status);
+  write_errors(writer, error, what);
   writer.end_object();
   http::Response response(what.status);
   response.headers.add("Content-Type", "application/problem+json");

@@ -37,6 +37,7 @@ inline constexpr std::string_view kTooManyRequests = "too_many_requests";
 inline constexpr std::string_view kInUse = "in_use";
 inline constexpr std::string_view kDatabaseUnavailable = "database_unavailable";
 inline constexpr std::string_view kDatabaseFull = "database_full";
+inline constexpr std::string_view kDatabaseBusy = "database_busy";
 inline constexpr std::string_view kInternalError = "internal_error";
 
 }  // namespace codes

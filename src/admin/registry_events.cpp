@@ -25,10 +25,56 @@ PrincipalSelector administrators() {
   return [](const Principal& principal) { return registry::is_administrator(principal); };
 }
 
+// Return the row with only the members on which the rules decide whether a client may list it: events are
+// kept for longer than rows, which may be large.
+registry::Server rule_members(const registry::Server& row) {
+  registry::Server members;
+  members.visibility = row.visibility;
+  members.owner = row.owner;
+  return members;
+}
+registry::Endpoint rule_members(const registry::Endpoint& row) {
+  registry::Endpoint members;
+  members.users = row.users;
+  members.groups = row.groups;
+  return members;
+}
+registry::User rule_members(const registry::User& row) {
+  registry::User members;
+  members.id = row.id;
+  return members;
+}
+registry::Group rule_members(const registry::Group&) {
+  return registry::Group();
+}
+registry::Token rule_members(const registry::Token& row) {
+  registry::Token members;
+  members.user = row.user;
+  return members;
+}
+registry::Secret rule_members(const registry::Secret& row) {
+  registry::Secret members;
+  members.user = row.user;
+  return members;
+}
+
 template <class T>
-PrincipalSelector readers_of(std::shared_ptr<const T> row) {
-  return [row = std::move(row)](const Principal& principal) {
+PrincipalSelector readers_of(const T& row) {
+  return [row = std::make_shared<const T>(rule_members(row))](const Principal& principal) {
     return registry::decide(principal, registry::Operation::list, *row).allowed;
+  };
+}
+
+PrincipalSelector readers_of(const registry::Drift& drift, const registry::Server& server) {
+  registry::Drift change;
+  change.kind = drift.kind;
+  change.name = drift.name;
+  registry::Server members = rule_members(server);
+  if (!server.spec.is_process()) members.spec.transport = pool::Address();
+  if (is_denied_tool(server.tools, drift.name)) members.tools.deny = {drift.name};
+  return [change = std::move(change),
+          row = std::make_shared<const registry::Server>(std::move(members))](const Principal& principal) {
+    return sees_drift(principal, registry::Operation::list, change, *row);
   };
 }
 
@@ -41,7 +87,7 @@ void publish_row(EventHub& events, std::string_view kind, const registry::RowCha
   json::Writer writer;
   writer.begin_object().key("id").string(row->id).key("name").string(row->name);
   writer.key("version").integer(row->version).key("at").string(timestamp()).end_object();
-  events.publish(std::string(kind) + std::string(what), writer.finish(), readers_of(row));
+  events.publish(std::string(kind) + std::string(what), writer.finish(), readers_of(*row));
 }
 
 struct ChangePublisher {
@@ -82,9 +128,7 @@ void ChangePublisher::operator()(const registry::RowChange<registry::Drift>& cha
   const std::string_view what = !change.after    ? "drift.removed"
                                 : !change.before ? "drift.detected"
                                                  : "drift.updated";
-  events.publish(what, writer.finish(), [drift, server](const Principal& principal) {
-    return sees_drift(principal, registry::Operation::list, *drift, *server);
-  });
+  events.publish(what, writer.finish(), readers_of(*drift, *server));
 }
 
 void ChangePublisher::operator()(const registry::RowChange<registry::Configuration>& change) const {
@@ -110,7 +154,7 @@ void publish_lists(EventHub& events, const registry::State& state, const std::st
   json::Writer writer;
   writer.begin_object().key("id").string(server->id).key("name").string(server->name);
   writer.key("at").string(timestamp()).end_object();
-  events.publish("server.lists", writer.finish(), readers_of(server));
+  events.publish("server.lists", writer.finish(), readers_of(*server));
 }
 
 void publish_availability(EventHub& events, const std::optional<Error>& problem) {
@@ -134,7 +178,7 @@ void publish_transition(EventHub& events, const registry::State& state, const po
       .string(pool::to_string(transition.to));
   writer.key("generation").unsigned_integer(transition.generation);
   writer.key("at").string(timestamp()).end_object();
-  events.publish("server.state", writer.finish(), readers_of(server));
+  events.publish("server.state", writer.finish(), readers_of(*server));
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ void RegistryGateway::prepare_listener() {
   options_.server.readiness_problem = [registry = registry_]() -> std::optional<std::string> {
     // The text of the error contains the address of the database, and /readyz needs no token.
     if (!registry->database_problem()) return std::nullopt;
-    return "the database cannot be reached: changes fail, calls are served";
+    return "changes of the registry fail (the database cannot be used), calls are served";
   };
 }
 

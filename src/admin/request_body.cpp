@@ -27,9 +27,32 @@ Result<void> check_media_type(const http::Headers& headers, Body expected) {
                  type.empty() ? "the request has no Content-Type" : "the Content-Type is \"" + type + "\"");
 }
 
+// Scans the next value. If it is malformed, returns false, and has appended the members that lead to the
+// place to `pointer`.
+bool scan_value(json::Scanner& scanner, std::string& pointer) {
+  std::string_view key;
+  bool escaped = false;
+  if (scanner.peek() != json::Type::object) return scanner.value(key);
+  scanner.begin_object();
+  while (scanner.next_member(key, escaped)) {
+    const std::size_t size = pointer.size();
+    pointer += pointer_to(escaped ? json::unescape(key) : std::string(key));
+    if (!scan_value(scanner, pointer)) return false;
+    pointer.resize(size);
+  }
+  return !scanner.failed();
+}
+
+Error malformed_body(std::string_view body, const Error& error) {
+  std::string pointer;
+  json::Scanner scanner(body, kMaxBodyDepth);
+  scan_value(scanner, pointer);
+  return problem(codes::kMalformedJson, "the body is not JSON: " + error.message(), std::move(pointer));
+}
+
 Result<json::Raw> parse_object(const http::Request& request) {
   const std::optional<Error> malformed = json::validate(request.body.view(), kMaxBodyDepth);
-  if (malformed) return problem(codes::kMalformedJson, "the body is not JSON: " + malformed->message());
+  if (malformed) return malformed_body(request.body.view(), *malformed);
   json::Raw body = json::Raw::trusted(request.body);
   if (!json::View(body).is(json::Type::object))
     return problem(codes::kInvalidRow, "the body is not a JSON object");

@@ -56,9 +56,12 @@ RouteTable::Match RouteTable::find(std::string_view method, std::string_view pat
   path = without_prefix(path);
   Match match;
   if (!path.starts_with('/')) return match;
+  std::size_t fewest_parameters = path.size();
   for (const Route& route : routes_) {
     std::vector<std::string_view> values;
-    if (!matches_pattern(route.path, path, values)) continue;
+    if (!matches_pattern(route.path, path, values) || values.size() > fewest_parameters) continue;
+    if (values.size() < fewest_parameters) match = Match();
+    fewest_parameters = values.size();
     match.allowed.push_back(route.method);
     if (route.method != method) continue;
     match.route = &route;

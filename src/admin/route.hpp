@@ -90,7 +90,7 @@ class RouteTable {
     bool malformed = false;                 // a segment is not percent-encoded UTF-8
   };
   // Finds the route for a request. `path` has no query; the prefix and a slash at its end are optional. HEAD
-  // is served as GET.
+  // is served as GET. "/secrets/status" is not a path of "/secrets/{id}" if it has a route of its own.
   Match find(std::string_view method, std::string_view path) const;
   // Returns the paths to register at an http::Server, without "/*".
   std::vector<std::string> roots() const;

@@ -129,8 +129,9 @@ void add_server_operations(std::vector<Route>& routes) {
   tools.responses = {{200, "A page of the list", "[Tool]"}};
   Route& logs = add("GET", "/mcp/servers/{id}/logs", "getServerLogs",
                     "Returns the last lines of the server's stderr", Operation::list, get_server_logs);
-  logs.query = {
-      {"lines", "How many lines", R"({"type":"integer","minimum":1,"maximum":1000,"default":100})"}};
+  constexpr std::string_view kLineCount = R"({"type":"integer","minimum":1,"maximum":1000,"default":100})";
+  logs.query = {{"lines", "How many lines; the last ones are returned", kLineCount},
+                {"limit", "The same as `lines`, as in other lists", kLineCount}};
   logs.responses = {{200,
                      "The lines, oldest first. With Accept: text/event-stream, the events `line` as they "
                      "are written",
@@ -277,7 +278,6 @@ void add_secret_routes(std::vector<Route>& routes) {
   add_row_routes<SecretKind>(routes, rows);
   for (Route& route : routes)
     route.has_secret_body = route.has_secret_body || route.operation == "createSecret";
-  // After the route of /secrets/{id}, which has the same form.
   routes
       .emplace_back(make("GET", "/secrets/status", "getSecretStatus",
                          "Returns which key encrypts the secrets, and whether it can be used", Area::secrets,
@@ -289,11 +289,12 @@ void add_secret_routes(std::vector<Route>& routes) {
   rekey.body = Body::json;
   rekey.request_schema = "RekeyInput";
   rekey.responses = {{200, "What was encrypted again", "RekeyResult"}};
-  routes
-      .emplace_back(make("GET", "/mcp/servers/{id}/secrets", "listServerSecrets",
-                         "Lists the secrets that a server refers to, and whose value the caller gets",
-                         Area::servers, Operation::list, list_server_secrets))
-      .responses = {{200, "The references", "SecretReferences"}};
+  Route& references =
+      routes.emplace_back(make("GET", "/mcp/servers/{id}/secrets", "listServerSecrets",
+                               "Lists the secrets that a server refers to, and whose value the caller gets",
+                               Area::servers, Operation::list, list_server_secrets));
+  references.query = page_and({});
+  references.responses = {{200, "A page of the list", "[SecretReference]"}};
 }
 
 void add_drift(std::vector<Route>& routes) {

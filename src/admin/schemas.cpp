@@ -102,7 +102,7 @@ constexpr std::array kSchemas = std::to_array<ComponentSchema>({
     "error":{"$ref":"#/components/schemas/Failure"}},
   "required":["server","state","since","calls","healthy","sharing"],"additionalProperties":false})json"},
     {"Session", R"json({
-  "type":"object","description":"A session of a client; `id` is a digest of the session's id",
+  "type":"object","description":"A session of a client; `id` is a number that this gateway has given it, not the session id of MCP",
   "properties":{
     "id":{"type":"string"},"endpoint":{"type":"string"},"user":{"type":"string"},"token":{"type":"string"},
     "client":{"type":"string"},"address":{"type":"string"},"revision":{"type":"string"},"transport":{"type":"string"},
@@ -187,9 +187,6 @@ constexpr std::array kSchemas = std::to_array<ComponentSchema>({
     "source":{"enum":["user","server","system","missing"],"description":"Whose value the caller's process gets"},
     "remedy":{"type":"string","description":"Who must provide a missing value, and how"}},
   "required":["name","source"],"additionalProperties":false})json"},
-    {"SecretReferences", R"json({
-  "type":"object","properties":{"items":{"type":"array","items":{"$ref":"#/components/schemas/SecretReference"}}},
-  "required":["items"],"additionalProperties":false})json"},
     {"SecretStatus", R"json({
   "type":"object","properties":{"usable":{"type":"boolean"},"problem":{"type":"string"},
     "keyId":{"type":"string"},"source":{"type":"string","description":"Where the gateway has the key from"},

@@ -1,5 +1,6 @@
 // The routes of secrets that rows.hpp does not serve.
 #include "admin/handlers.hpp"
+#include "admin/page.hpp"
 #include "admin/row_kinds.hpp"
 #include "admin/rows.hpp"
 #include "fairlead/json/writer.hpp"
@@ -16,6 +17,17 @@ Result<registry::RekeyRequest> parse_rekey(const json::Raw& body) {
   registry::RowReader in{json::View(body)};
   in.flag("key", request.key).flag("dataKey", request.data_key);
   return in.finish(request);
+}
+
+json::Raw reference_json(const registry::State& state, const registry::Server& server,
+                         const std::string& user, const std::string& name) {
+  const registry::SecretSource source = registry::find_secret(state, server, user, name).source;
+  json::Writer writer;
+  writer.begin_object().key("name").string(name).key("source").string(registry::to_string(source));
+  if (source == registry::SecretSource::missing)
+    writer.key("remedy").string(registry::how_to_provide(state, server, name));
+  writer.end_object();
+  return writer.finish();
 }
 
 }  // namespace
@@ -53,17 +65,17 @@ Task<Result<Reply>> list_server_secrets(Call& call) {
   const registry::State& state = call.services().state();
   const std::string user =
       registry::is_registry_user(call.principal()) ? call.principal().user : std::string();
-  json::Writer writer;
-  writer.begin_object().key("items").begin_array();
+  const Result<PageRequest> request = PageRequest::parse(call.query(), "references");
+  if (!request) co_return request.error();
+  PageWriter page(*request, "references");
+  bool more = false;
   for (const std::string& name : registry::referenced_secrets((*server)->spec)) {
-    const registry::SecretSource source = registry::find_secret(state, **server, user, name).source;
-    writer.begin_object().key("name").string(name).key("source").string(registry::to_string(source));
-    if (source == registry::SecretSource::missing)
-      writer.key("remedy").string(registry::how_to_provide(state, **server, name));
-    writer.end_object();
+    if (name <= request->after) continue;
+    more = !page.has_room();
+    if (more) break;
+    page.add(name, reference_json(state, **server, user, name));
   }
-  writer.end_array().end_object();
-  co_return Reply(200, writer.finish());
+  co_return Reply(200, page.finish(more));
 }
 
 }  // namespace fairlead::admin

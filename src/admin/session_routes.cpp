@@ -78,11 +78,12 @@ Task<Result<Reply>> remove_session(Call& call) {
 }
 
 Task<Result<Reply>> stream_events(Call& call) {
+  Reply reply;
+  reply.sent = true;
+  if (respond_to_head(*call.exchange())) co_return reply;
   const Result<void> started =
       call.services().events->stream(call.exchange(), call.headers().get("Last-Event-ID"));
   if (!started) co_return started.error();
-  Reply reply;
-  reply.sent = true;
   co_return reply;
 }
 

@@ -99,7 +99,7 @@ class GatewayRunner {
                                            options());
     }
     gateway::GatewayServerOptions server_options = options();
-    Result<std::shared_ptr<http::Authenticator>> authenticator = command_.authenticator();
+    Result<std::shared_ptr<http::Authenticator>> authenticator = command_.authenticator(config.listen);
     if (!authenticator) return authenticator.error();
     server_options.authenticator = std::move(*authenticator);
     return with_remedy(gateway::GatewayServer::listen(loop_, std::move(config), std::move(server_options)));

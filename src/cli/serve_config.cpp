@@ -34,13 +34,17 @@ Result<registry::Server> demo_server() {
 }
 
 // Returns the administrator's token of the environment; empty if it is not set. Overwrites it in the
-// environment, because servers of the same user could read it in /proc.
-Result<std::string> take_admin_token() {
+// environment, because servers of the same user could read it in /proc. A short token is accepted if only
+// processes of this machine can connect to `address`.
+Result<std::string> take_admin_token(const std::string& address) {
   char* const variable = std::getenv(kAdminTokenVariable);
   if (!variable || *variable == '\0') return std::string();
   std::string token = variable;
   ::explicit_bzero(variable, token.size());
-  const Result<void> usable = http::StaticTokenAuthenticator().add(token, Principal());
+  std::string checked = token;
+  const Result<bool> local = http::is_local_address(address);
+  if (local && *local) checked.append(http::StaticTokenAuthenticator::kMinTokenBytes, '0');
+  const Result<void> usable = http::StaticTokenAuthenticator().add(checked, Principal());
   if (usable) return token;
   return Error(ErrorKind::validation, std::string(kAdminTokenVariable) + ": " + usable.error().message());
 }
@@ -71,13 +75,13 @@ Result<ServeConfig> ServeCommand::load() const {
   ServeConfig result;
   result.gateway = std::move(*loaded);
   if (!has_database()) return result;
-  Result<DatabaseConfig> database_config = load_database_config();
+  Result<DatabaseConfig> database_config = load_database_config(result.gateway.listen);
   if (!database_config) return database_config.error();
   result.database = std::move(*database_config);
   return result;
 }
 
-Result<DatabaseConfig> ServeCommand::load_database_config() const {
+Result<DatabaseConfig> ServeCommand::load_database_config(const std::string& address) const {
   DatabaseConfig result;
   const Result<std::string> state = admin::state_directory();
   if (!state) return state.error();
@@ -89,7 +93,7 @@ Result<DatabaseConfig> ServeCommand::load_database_config() const {
     if (!demo) return demo.error();
     result.options.seed.push_back(std::move(*demo));
   }
-  Result<std::string> token = take_admin_token();
+  Result<std::string> token = take_admin_token(address);
   if (!token) return token.error();
   result.options.admin_token = std::move(*token);
   result.options.secret_key.text = admin::take_secret_key_variable();
@@ -110,10 +114,10 @@ Result<admin::AuthSetting> ServeCommand::auth_setting() const {
   return Error(ErrorKind::validation, "--auth-mode: `" + auth_mode + "` is none of auto, none, token");
 }
 
-Result<std::shared_ptr<http::Authenticator>> ServeCommand::authenticator() const {
+Result<std::shared_ptr<http::Authenticator>> ServeCommand::authenticator(const std::string& address) const {
   const Result<admin::AuthSetting> setting = auth_setting();
   if (!setting) return setting.error();
-  const Result<std::string> token = take_admin_token();
+  const Result<std::string> token = take_admin_token(address);
   if (!token) return token.error();
   admin::AuthCircumstances circumstances;
   circumstances.admin_token_is_configured = !token->empty();

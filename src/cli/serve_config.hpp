@@ -44,12 +44,13 @@ struct ServeCommand {
   Result<ServeConfig> load() const;
   // Reads the file only, for a reload.
   Result<gateway::Config> load_gateway_config() const;
-  // Returns the authenticator of a gateway without a database; null if clients are not authenticated.
-  Result<std::shared_ptr<http::Authenticator>> authenticator() const;
+  // Returns the authenticator of a gateway without a database that listens on `address`; null if clients are
+  // not authenticated.
+  Result<std::shared_ptr<http::Authenticator>> authenticator(const std::string& address) const;
 
  private:
   bool has_database() const { return !database.empty() || config.empty(); }
-  Result<DatabaseConfig> load_database_config() const;
+  Result<DatabaseConfig> load_database_config(const std::string& address) const;
   Result<admin::AuthSetting> auth_setting() const;
 };
 

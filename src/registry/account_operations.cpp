@@ -279,9 +279,9 @@ Result<void> set_config(WriteContext& context, const std::string& full_key, cons
     if (!valid) return valid.error();
     normal = std::move(*valid);
   }
+  // A value that cannot be read is replaced. After a failure of the database the next statement fails.
   Result<json::Raw> before = read_config(context.transaction, full_key);
-  if (!before) return before.error();
-  if (before->text() == normal.text()) return {};
+  if (before && before->text() == normal.text()) return {};
   Result<void> done = write_config(context.transaction, full_key, normal, context.now);
   if (done) context.record(kConfigKind, full_key);
   return done;

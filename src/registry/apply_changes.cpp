@@ -60,6 +60,7 @@ class StateUpdate {
   State& state_;
   const Log& log_;
   ConfigurationPtr configuration_;
+  bool unreadable_ = false;  // of the row that is put: what belongs to it stays
   AppliedChanges applied_;
 };
 
@@ -77,7 +78,7 @@ void StateUpdate::put_in(Table<T>& table, const std::string& id, std::shared_ptr
 }
 
 void StateUpdate::put(const std::string& id, ServerPtr row) {
-  if (!row) forget_server(id);
+  if (!row && !unreadable_) forget_server(id);
   put_in(state_.servers, id, std::move(row));
 }
 
@@ -188,8 +189,10 @@ AppliedChanges StateUpdate::apply(ChangeSet changes) && {
     configuration_ = Configuration::defaults();
   }
   const ConfigurationPtr before = state_.configuration;
-  for (ChangedRow& row : changes.rows)
+  for (ChangedRow& row : changes.rows) {
+    unreadable_ = row.unreadable;
     std::visit([&](auto& value) { put(row.id, std::move(value)); }, row.row);
+  }
   state_.revision = changes.revision;
   if (before && have_same_values(*before, *configuration_)) return std::move(applied_);
   state_.configuration = configuration_;

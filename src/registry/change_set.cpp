@@ -22,6 +22,7 @@ void log_invalid_row(const Log& log, const Error& error) {
   log.error("a row of the registry cannot be read; it is ignored", {{"error", error.message()}});
 }
 
+// A row that cannot be read must not stay in force as it was before.
 template <class T>
 Result<void> add_row(Transaction& transaction, std::string id, ChangeSet& changes, const Log& log) {
   Result<std::optional<std::string>> document = read_document(transaction, RowTable<T>::table, id);
@@ -29,27 +30,31 @@ Result<void> add_row(Transaction& transaction, std::string id, ChangeSet& change
   std::shared_ptr<const T> row;
   if (*document) {
     Result<std::shared_ptr<const T>> decoded = decode_row<T>(id, std::move(**document));
-    if (!decoded) {
+    if (decoded) {
+      row = std::move(*decoded);
+    } else {
       log_invalid_row(log, decoded.error());
-      return {};
     }
-    row = std::move(*decoded);
   }
-  changes.rows.push_back(ChangedRow{std::move(id), std::move(row)});
+  const bool unreadable = document->has_value() && !row;
+  changes.rows.push_back(ChangedRow{std::move(id), std::move(row), unreadable});
   return {};
 }
 
-Result<void> add_lists(Transaction& transaction, std::string server_id, ChangeSet& changes) {
+// Lists and values that cannot be read count as absent. A failure of the database fails the transaction.
+Result<void> add_lists(Transaction& transaction, std::string server_id, ChangeSet& changes, const Log& log) {
   Result<StoredListsPtr> lists = read_lists(transaction, server_id);
-  if (!lists) return lists.error();
-  changes.rows.push_back(ChangedRow{std::move(server_id), ListsRow{std::move(*lists)}});
+  if (!lists) log_invalid_row(log, lists.error());
+  changes.rows.push_back(
+      ChangedRow{std::move(server_id), ListsRow{lists ? std::move(*lists) : StoredListsPtr()}});
   return {};
 }
 
-Result<void> add_config(Transaction& transaction, std::string full_key, ChangeSet& changes) {
+Result<void> add_config(Transaction& transaction, std::string full_key, ChangeSet& changes, const Log& log) {
   Result<json::Raw> value = read_config(transaction, full_key);
-  if (!value) return value.error();
-  changes.rows.push_back(ChangedRow{std::move(full_key), ConfigValue{std::move(*value)}});
+  if (!value) log_invalid_row(log, value.error());
+  changes.rows.push_back(
+      ChangedRow{std::move(full_key), ConfigValue{value ? std::move(*value) : json::Raw()}});
   return {};
 }
 
@@ -64,8 +69,8 @@ Result<void> add_changed(Transaction& transaction, std::string_view kind, std::s
   if (kind == RowTable<Secret>::kind) return add_row<Secret>(transaction, std::move(id), changes, log);
   if (kind == RowTable<SecretDataKey>::kind)
     return add_row<SecretDataKey>(transaction, std::move(id), changes, log);
-  if (kind == kListsKind) return add_lists(transaction, std::move(id), changes);
-  if (kind == kConfigKind) return add_config(transaction, std::move(id), changes);
+  if (kind == kListsKind) return add_lists(transaction, std::move(id), changes, log);
+  if (kind == kConfigKind) return add_config(transaction, std::move(id), changes, log);
   return {};  // of a newer version of Fairlead
 }
 

@@ -26,12 +26,13 @@ struct ListsRow {
   StoredListsPtr lists;
 };
 
-// A row after a change. A null pointer: the row was removed.
+// A row after a change. A null pointer: the row was removed, or it cannot be read.
 struct ChangedRow {
   std::string id;
   std::variant<ServerPtr, EndpointPtr, UserPtr, GroupPtr, TokenPtr, DriftPtr, SecretPtr, SecretDataKeyPtr,
                ListsRow, ConfigValue>
       row;
+  bool unreadable = false;  // the row is in the database, but cannot be read
 };
 
 struct ChangeSet {
@@ -41,7 +42,7 @@ struct ChangeSet {
 };
 
 // Reads the rows that were changed after the revision `since`, or all rows if too much has changed since. A
-// row that is invalid is logged and left out.
+// row that is invalid is logged and counts as removed.
 Result<ChangeSet> read_changes(sql::Transaction& transaction, std::int64_t since, const Log& log);
 // Reads all rows. REQUIRES: the transaction has locked the revision, so that all rows are of one revision.
 Result<ChangeSet> read_everything(sql::Transaction& transaction, const Log& log);

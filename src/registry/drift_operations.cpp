@@ -95,7 +95,8 @@ Result<StoredListsPtr> write_fetched_lists(WriteContext& context, const std::str
   if (!server) return server.error();
   if (!*server) return Decision().error(describe("server", server_id));
   Result<StoredListsPtr> stored = read_lists(context.transaction, server_id);
-  if (!stored) return stored.error();
+  // Lists that cannot be read are replaced. After a failure of the database the next statement fails.
+  if (!stored) stored = StoredListsPtr();
   if (!has_lists(fetched)) return *stored ? stored : std::make_shared<const StoredLists>();
   Result<DriftRows> drift = read_drift(context, server_id);
   if (!drift) return drift.error();

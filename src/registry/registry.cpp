@@ -82,11 +82,17 @@ Task<Result<std::shared_ptr<Registry>>> Registry::open(Loop& loop, std::string a
   co_return std::shared_ptr<Registry>(registry);
 }
 
-Result<void> check_account(sql::Transaction& transaction, const Principal& actor) {
+// The token may have been revoked after the request was authenticated, here or at another gateway.
+Result<void> check_account(sql::Transaction& transaction, const Principal& actor, Time now) {
   Result<UserPtr> user = read_row<User>(transaction, actor.user);
   if (!user) return user.error();
   const Decision decision = decide_account(actor, user->get());
   if (!decision) return decision.error("the account");
+  if (!is_registry_user(actor) || actor.token_id.empty()) return {};
+  Result<TokenPtr> token = read_row<Token>(transaction, actor.token_id);
+  if (!token) return token.error();
+  const Decision by_token = decide_token(token->get(), now);
+  if (!by_token) return by_token.error("the account");
   return {};
 }
 
@@ -219,11 +225,12 @@ std::optional<Error> RegistryImpl::database_problem() const {
   return problem ? problem : write_problem_;
 }
 
-// A full disk or a damaged file does not end the connection: only changes show it. A change may also be the
-// first to fail when the connection is lost.
+// A full disk, a damaged file or a lock of another process does not end the connection: only changes show it.
+// A change may also be the first to fail when the connection is lost.
 void RegistryImpl::note_outcome(const Error* error) {
   const std::string code = error ? error->detail().failure_code : std::string();
-  const bool is_problem = code == sql::kDatabaseFull || code == sql::kDatabaseUnavailable;
+  const bool is_problem =
+      code == sql::kDatabaseFull || code == sql::kDatabaseBusy || code == sql::kDatabaseUnavailable;
   if ((error && !is_problem) || closing_ || database_->problem()) return;
   const bool had_problem = write_problem_.has_value();
   write_problem_ = error ? std::optional(*error) : std::nullopt;

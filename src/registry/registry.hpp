@@ -42,7 +42,7 @@ struct NewToken {
 // The response to a request with an Idempotency-Key.
 struct StoredResponse {
   std::string request_sha256;
-  int status = 0;
+  int status = 0;  // 0: the request is in progress, at this gateway or another one, or its gateway was lost
   std::string location;
   std::string etag;
   std::string body;
@@ -95,7 +95,7 @@ class Registry {
   virtual ~Registry() = default;
 
   virtual const State& state() const noexcept = 0;
-  // Returns why the database cannot be reached; nullopt if it can.
+  // Returns why the database cannot be reached, or why changes fail; nullopt if neither is the case.
   virtual std::optional<Error> database_problem() const = 0;
 
   // `actor` is the client that requests a change. `version`: if set, the change fails with kVersionMismatch
@@ -153,11 +153,16 @@ class Registry {
   // Records that a token was used; written to the database at most once a minute for each token.
   virtual void note_token_use(const std::string& token_id) = 0;
 
-  // Responses to requests with an Idempotency-Key are stored for 24 hours, for each actor.
-  virtual Task<Result<std::optional<StoredResponse>>> find_response(std::string actor_key,
-                                                                    std::string idempotency_key) = 0;
+  // Responses to requests with an Idempotency-Key are stored for 24 hours, for each actor. claim_response()
+  // records that a request is in progress and returns nullopt, or returns what is stored of an earlier one
+  // with the key. Of several gateways that claim a key, one succeeds. It then stores the response, or forgets
+  // the request so that it can be repeated. If it does neither, the key is free again after 10 minutes.
+  virtual Task<Result<std::optional<StoredResponse>>> claim_response(std::string actor_key,
+                                                                     std::string idempotency_key,
+                                                                     std::string request_sha256) = 0;
   virtual Task<Result<void>> store_response(std::string actor_key, std::string idempotency_key,
                                             StoredResponse response) = 0;
+  virtual Task<Result<void>> forget_request(std::string actor_key, std::string idempotency_key) = 0;
 
   // Called on the loop after a change has been applied to the state, whichever gateway made it. The returned
   // handle ends the subscription when it is destroyed.

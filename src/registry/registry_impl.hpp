@@ -32,8 +32,8 @@ struct Written {
   ChangeSet changes;
 };
 
-// Returns an error unless the account of the actor may still make changes.
-Result<void> check_account(sql::Transaction& transaction, const Principal& actor);
+// Returns an error unless the account of the actor and its token may still make changes.
+Result<void> check_account(sql::Transaction& transaction, const Principal& actor, Time now);
 // Writes the next revision with the rows that were changed, if any were, and notifies the other gateways.
 Result<void> write_revision(WriteContext& context, JobState& jobs, std::int64_t locked_revision);
 
@@ -45,10 +45,10 @@ Result<Written<T>> run_write(sql::Transaction& transaction, JobState& jobs, cons
   static const Principal kGateway;
   Result<std::int64_t> revision = lock_revision(transaction);
   if (!revision) return revision.error();
-  if (actor) {
-    if (Result<void> checked = check_account(transaction, *actor); !checked) return checked.error();
-  }
   const Time now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  if (actor) {
+    if (Result<void> checked = check_account(transaction, *actor, now); !checked) return checked.error();
+  }
   WriteContext context{transaction, actor ? *actor : kGateway, configuration,    now,
                        jobs.ids,    jobs.max_stored_drift,     *jobs.secret_keys};
   Result<T> value = operation(context);
@@ -102,10 +102,12 @@ class RegistryImpl final : public Registry, public std::enable_shared_from_this<
   StoredListsPtr preview_lists(const std::string& server_id, const FetchedEntries& lists) const override;
   void note_token_use(const std::string& token_id) override;
 
-  Task<Result<std::optional<StoredResponse>>> find_response(std::string actor_key,
-                                                            std::string idempotency_key) override;
+  Task<Result<std::optional<StoredResponse>>> claim_response(std::string actor_key,
+                                                             std::string idempotency_key,
+                                                             std::string request_sha256) override;
   Task<Result<void>> store_response(std::string actor_key, std::string idempotency_key,
                                     StoredResponse response) override;
+  Task<Result<void>> forget_request(std::string actor_key, std::string idempotency_key) override;
 
   std::shared_ptr<void> on_change(std::function<void(const Change&)> callback) override {
     return changes_.add(std::move(callback));

@@ -1,4 +1,4 @@
-// Stored lists, uses of tokens, and stored responses.
+// Stored lists, and uses of tokens.
 #include <algorithm>
 #include <utility>
 
@@ -15,9 +15,6 @@ constexpr std::chrono::minutes kFetchTimeInterval{1};
 constexpr std::size_t kListsPerTransaction = 50;
 // For a full disk; after an outage of PostgreSQL the lists are stored at once.
 constexpr std::chrono::seconds kListsRetryInterval{10};
-constexpr std::chrono::hours kResponseLifetime{24};
-constexpr std::size_t kMaxIdempotencyKeyBytes = 255;
-constexpr std::size_t kMaxStoredResponseBytes = 64u << 10;
 
 Time time_now() {
   return std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
@@ -30,9 +27,11 @@ void join(FetchedEntries& earlier, FetchedEntries later) {
   }
 }
 
-// Errors of one server's lists, after which the transaction can go on with those of the next one.
+// Errors of one server's lists and rows, after which the transaction can go on with those of the next one.
+// If the database has failed, it does not.
 bool concerns_one_server(const Error& error) {
-  return error.kind() == ErrorKind::resource_exhausted || error.detail().failure_code == kNotFound;
+  return error.kind() == ErrorKind::resource_exhausted || error.kind() == ErrorKind::validation ||
+         error.kind() == ErrorKind::parse;
 }
 
 bool may_work_later(const Error& error) {
@@ -203,95 +202,6 @@ Task<void> RegistryImpl::flush_token_uses(std::shared_ptr<RegistryImpl> self) {
   // Newer uses stay.
   for (const auto& [id, time] : uses) self->token_uses_.try_emplace(id, time);
   self->write_token_uses_later();
-}
-
-namespace {
-
-using FoundResponse = std::optional<StoredResponse>;
-
-Result<FoundResponse> read_response(sql::Transaction& transaction, const std::string& actor,
-                                    const std::string& key, Time now) {
-  Result<std::vector<sql::Row>> rows = transaction.execute(
-      "select request_sha256, status, location, etag, body from responses where actor = $1 and "
-      "idempotency_key = $2 and created_at > $3",
-      {actor, key, to_stored_time(now - kResponseLifetime)});
-  if (!rows) return rows.error();
-  if (rows->empty()) return FoundResponse();
-  const sql::Row& row = rows->front();
-  StoredResponse response;
-  response.request_sha256 = sql::text(row[0]);
-  response.status = static_cast<int>(sql::integer(row[1]));
-  response.location = sql::text(row[2]);
-  response.etag = sql::text(row[3]);
-  response.body = sql::text(row[4]);
-  return FoundResponse(std::move(response));
-}
-
-// Makes room for one response.
-Result<void> prune_responses(sql::Transaction& transaction, Time now, std::size_t max_stored) {
-  Result<std::vector<sql::Row>> done = transaction.execute("delete from responses where created_at <= $1",
-                                                           {to_stored_time(now - kResponseLifetime)});
-  if (done) done = transaction.execute("select count(*) from responses");
-  if (!done) return done.error();
-  const std::int64_t surplus =
-      sql::integer(done->front().front()) + 1 - static_cast<std::int64_t>(max_stored);
-  if (surplus <= 0) return {};
-  done = transaction.execute(
-      "delete from responses where (actor, idempotency_key) in (select actor, idempotency_key from responses "
-      "order by created_at limit $1)",
-      {surplus});
-  if (!done) return done.error();
-  return {};
-}
-
-Result<void> insert_response(sql::Transaction& transaction, const std::string& actor, const std::string& key,
-                             const StoredResponse& response, Time now) {
-  Result<std::vector<sql::Row>> done = transaction.execute(
-      "insert into responses (actor, idempotency_key, request_sha256, status, location, etag, body, "
-      "created_at) values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (actor, idempotency_key) do nothing",
-      {actor, key, response.request_sha256, std::int64_t{response.status}, response.location, response.etag,
-       response.body, to_stored_time(now)});
-  if (!done) return done.error();
-  return {};
-}
-
-Result<void> check_idempotency_key(std::string_view key) {
-  const bool printable = std::ranges::all_of(key, [](char c) { return c > ' ' && c <= '~'; });
-  if (!key.empty() && key.size() <= kMaxIdempotencyKeyBytes && printable) return {};
-  return rejected(kInvalidRow, "an Idempotency-Key has 1 to 255 printable ASCII characters and no spaces");
-}
-
-}  // namespace
-
-Task<Result<std::optional<StoredResponse>>> RegistryImpl::find_response(std::string actor_key,
-                                                                        std::string idempotency_key) {
-  const Result<void> checked = check_idempotency_key(idempotency_key);
-  if (!checked) co_return checked.error();
-  std::move_only_function<Result<FoundResponse>(sql::Transaction&)> job =
-      [actor = std::move(actor_key), key = std::move(idempotency_key)](sql::Transaction& transaction) {
-        return read_response(transaction, actor, key, time_now());
-      };
-  co_return co_await sql::query<FoundResponse>(*database_, std::move(job));
-}
-
-Task<Result<void>> RegistryImpl::store_response(std::string actor_key, std::string idempotency_key,
-                                                StoredResponse response) {
-  const Result<void> checked = check_idempotency_key(idempotency_key);
-  if (!checked) co_return checked.error();
-  if (response.body.size() > kMaxStoredResponseBytes) {
-    co_return Error(
-        ErrorKind::resource_exhausted,
-        "the response is not stored for its Idempotency-Key: it exceeds max_stored_response_bytes");
-  }
-  sql::Database::Job job = [actor = std::move(actor_key), key = std::move(idempotency_key),
-                            response = std::move(response),
-                            max_stored = options_.max_stored_responses](sql::Transaction& transaction) {
-    const Time now = time_now();
-    Result<void> done = prune_responses(transaction, now, max_stored);
-    if (done) done = insert_response(transaction, actor, key, response, now);
-    return done;
-  };
-  co_return co_await database_->run(std::move(job));
 }
 
 }  // namespace fairlead::registry

@@ -133,6 +133,13 @@ Decision decide_account(const Principal& principal, const User* user) {
   return allow();
 }
 
+Decision decide_token(const Token* token, Time now) {
+  if (!token) return forbid("the token of the request does not exist any more");
+  if (token->revoked_at) return forbid("the token of the request was revoked");
+  if (token->expires_at && *token->expires_at <= now) return forbid("the token of the request has expired");
+  return allow();
+}
+
 Decision decide(const Principal& principal, Operation operation, const Server& server) {
   if (operation == Operation::call) return decide_call(principal, server, nullptr);
   return decide_in_area(principal, operation, server, Area::servers);

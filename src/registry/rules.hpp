@@ -76,6 +76,9 @@ PrincipalPtr bootstrap_principal(std::string client_address = {});
 // if there is none. Refuses principals of users that were removed or disabled, or that are no longer
 // administrators. Every change of the registry checks it, because sessions outlive changes of users.
 Decision decide_account(const Principal& principal, const User* user);
+// Whether changes may be made with the token of a principal. Refuses tokens that were removed (null) or
+// revoked, or that have expired.
+Decision decide_token(const Token* token, Time now);
 
 Decision decide(const Principal& principal, Operation operation, const Server& server);
 Decision decide(const Principal& principal, Operation operation, const Endpoint& endpoint);

@@ -27,9 +27,20 @@ Result<void> check_endpoint(WriteContext& context, const Endpoint& endpoint) {
   return check_references(context, "user_groups", "group", endpoint.groups, "/groups");
 }
 
+// A user may not register a process, whatever else is wrong with the body.
+Result<void> check_may_register(WriteContext& context, json::View body) {
+  if (is_administrator(context.actor) || body["transport"].as_string() != "stdio") return {};
+  Server process;
+  process.visibility = Visibility::user;
+  process.owner = context.actor.user;
+  return check_change(context.actor, nullptr, process, context.configuration);
+}
+
 }  // namespace
 
 Result<ServerPtr> create_server(WriteContext& context, const json::Raw& body) {
+  const Result<void> allowed = check_may_register(context, json::View(body));
+  if (!allowed) return allowed.error();
   Result<Server> row = new_server(json::View(body), defaults_for(context.actor, context.configuration));
   if (!row) return row.error();
   Result<void> checked = check_server(context, nullptr, *row);

@@ -45,7 +45,7 @@ class Transaction {
   //   validation  a unique key exists already (kUniqueViolation), another constraint is violated, or a
   //               parameter is not UTF-8 without NUL
   //   timeout     the statement takes longer than statement_timeout, or waits for a lock of another process
-  //               longer than lock_timeout
+  //               longer than lock_timeout (kDatabaseBusy)
   // After a failure, further statements fail with the same error, and the transaction is rolled back even if
   // the job succeeds.
   virtual Result<std::vector<Row>> execute(std::string_view statement, std::span<const Value> parameters) = 0;
@@ -66,6 +66,8 @@ std::string redacted_address(std::string_view address);
 // Codes in ErrorDetail::failure_code of the errors of a database.
 inline constexpr std::string_view kDatabaseUnavailable = "database_unavailable";  // cannot be reached
 inline constexpr std::string_view kDatabaseFull = "database_full";                // no space on the disk
+// Another process holds a lock for longer than lock_timeout, or a statement exceeds statement_timeout.
+inline constexpr std::string_view kDatabaseBusy = "database_busy";
 inline constexpr std::string_view kUniqueViolation = "unique_violation";
 inline constexpr std::string_view kSchemaTooNew = "schema_too_new";  // written by a newer version of Fairlead
 inline constexpr std::string_view kDatabaseInUse = "database_in_use";  // another gateway uses the SQLite file
@@ -85,8 +87,10 @@ struct DatabaseOptions {
   DatabaseOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
   Log log;
-  std::chrono::milliseconds connect_timeout{5'000};      // of PostgreSQL, until the session is set up
-  std::chrono::milliseconds statement_timeout{10'000};   // for one statement
+  std::chrono::milliseconds connect_timeout{5'000};  // of PostgreSQL, until the session is set up
+  // For one statement. PostgreSQL also ends a session that pauses this long inside a transaction, so that the
+  // locks of a process that is suspended do not stop the others.
+  std::chrono::milliseconds statement_timeout{10'000};
   std::chrono::milliseconds lock_timeout{5'000};         // waiting for locks of other processes
   std::chrono::milliseconds first_reconnect_delay{100};  // doubles up to max_reconnect_delay
   std::chrono::milliseconds max_reconnect_delay{5'000};
@@ -99,7 +103,9 @@ struct DatabaseOptions {
 
 // Used on the thread of the loop only; the loop outlives the database. The destructor interrupts the running
 // statement, rolls back its transaction, and waits for the thread of the database. Jobs that are queued then
-// fail with `closed`.
+// fail with `closed`. The destructor cannot interrupt the resolution of the name of a PostgreSQL server,
+// which the resolver of the system limits (connect_timeout does not): close() the database first, which does
+// not block the loop.
 class Database : public std::enable_shared_from_this<Database> {
  public:
   // Opens `address`, "sqlite:PATH" or "postgresql://…" ("postgres://…"), and applies the migrations. An

@@ -99,7 +99,9 @@ void DatabaseImpl::wait_when_idle() {
   const int driver_fd = driver_->fd();
   const auto timeout = driver_fd < 0 ? std::chrono::milliseconds(-1) : options_.idle_check;
   if (wait_for_events(driver_fd, timeout)) return read_notifications();
-  if (const Result<void> checked = driver_->check(); !checked) after_failure(checked.error());
+  if (const Result<void> checked = driver_->check(); !checked) return after_failure(checked.error());
+  // A notification that arrived with the response of the check is not announced by the socket any more.
+  read_notifications();
 }
 
 // Waits until a job is submitted, the database is closed, or `driver_fd` is readable. Returns false if

@@ -23,13 +23,17 @@ Error database_error(ErrorKind kind, std::string message, std::string_view failu
 }
 
 Error statement_timeout_error(const DatabaseOptions& options) {
-  return Error(ErrorKind::timeout, "the statement took longer than statement_timeout (" +
-                                       format_duration(options.statement_timeout) + ")");
+  return database_error(
+      ErrorKind::timeout,
+      "the statement took longer than statement_timeout (" + format_duration(options.statement_timeout) + ")",
+      kDatabaseBusy);
 }
 
 Error lock_timeout_error(const DatabaseOptions& options) {
-  return Error(ErrorKind::timeout, "another process has locked the database for longer than lock_timeout (" +
-                                       format_duration(options.lock_timeout) + ")");
+  return database_error(ErrorKind::timeout,
+                        "another process has locked the database for longer than lock_timeout (" +
+                            format_duration(options.lock_timeout) + ")",
+                        kDatabaseBusy);
 }
 
 Error closed_error() {

@@ -82,12 +82,15 @@ Result<void> PostgresDriver::set_up_session(Deadline deadline) {
   return {};
 }
 
+// A process that is suspended, or whose machine is lost, inside a transaction would hold its locks until the
+// server notices: the server ends its session instead.
 Result<void> PostgresDriver::set_timeouts(Deadline deadline) {
   const Value values[] = {std::to_string(options_.statement_timeout.count()),
                           std::to_string(options_.lock_timeout.count())};
   const Result<PostgresResult> set = execute_until(
-      "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false)", values,
-      deadline);
+      "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false), "
+      "set_config('idle_in_transaction_session_timeout', $1, false)",
+      values, deadline);
   if (!set) return set.error();
   return {};
 }

@@ -41,12 +41,13 @@ constexpr std::array kStateMeanings{
     StateMeaning{"23505", ErrorKind::validation, kUniqueViolation},
     StateMeaning{"22", ErrorKind::validation, ""},  // a value that the type of the column does not allow
     StateMeaning{"23", ErrorKind::validation, ""},  // another constraint
-    StateMeaning{"40", ErrorKind::timeout, ""},     // a deadlock
+    StateMeaning{"40", ErrorKind::timeout, kDatabaseBusy},  // a deadlock
     StateMeaning{"53100", ErrorKind::io, kDatabaseFull},
     StateMeaning{"53300", ErrorKind::io, kDatabaseUnavailable},  // too many connections
     StateMeaning{"53", ErrorKind::resource_exhausted, ""},       // memory, or another resource
     StateMeaning{"08", ErrorKind::io, kDatabaseUnavailable},     // connection
     StateMeaning{"25006", ErrorKind::io, kDatabaseUnavailable},  // the server is a standby
+    StateMeaning{"25P03", ErrorKind::io, kDatabaseUnavailable},  // the transaction paused for too long
     StateMeaning{"57P", ErrorKind::io, kDatabaseUnavailable},    // the server shuts down
     StateMeaning{"58", ErrorKind::io, kDatabaseUnavailable},     // the operating system of the server
     StateMeaning{"XX", ErrorKind::io, kDatabaseUnavailable},     // corruption

@@ -155,5 +155,18 @@ TEST_F(AccessTest, TooManyRequestsOfOneClientAreRejected) {
   EXPECT_FALSE(answer.header("Retry-After").empty());
 }
 
+TEST_F(AccessTest, UserMayNotRegisterAProcessWhateverElseIsWrongWithTheBody) {
+  const std::string ann = create_user("ann");
+  for (const char* body :
+       {R"({"transport":"stdio"})", R"({"name":"","transport":"stdio","config":{"command":1}})",
+        R"({"name":"a","transport":"stdio","surprise":1})"}) {
+    const Answer answer = post("/mcp/servers", body, ann);
+    EXPECT_EQ(answer.status, 403) << answer.body;
+    EXPECT_EQ(answer.json()["errors"][0]["pointer"].as_string(), "/transport") << answer.body;
+  }
+  EXPECT_EQ(post("/mcp/servers", R"({"transport":"http"})", ann).status, 422);
+  EXPECT_EQ(post("/mcp/servers", R"({"transport":"stdio"})").status, 422);
+}
+
 }  // namespace
 }  // namespace fairlead::admin::test

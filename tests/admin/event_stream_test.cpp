@@ -23,7 +23,7 @@ json::Raw number(int value) {
 class EventHubTest : public testing::Test {
  protected:
   void SetUp() override {
-    hub_ = std::make_shared<EventHub>(2);
+    hub_ = std::make_shared<EventHub>(EventHub::Limits{2, 2});
     server_.route("/events", [hub = hub_](const std::shared_ptr<http::Exchange>& exchange) {
       const Result<void> started = hub->stream(exchange, exchange->request().headers.get("Last-Event-ID"));
       if (!started) exchange->respond(problem_response(started.error(), "/events", "r"));

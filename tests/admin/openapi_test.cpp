@@ -12,6 +12,10 @@ namespace {
 
 class OpenApiTest : public AdminTest {
  protected:
+  OpenApiTest() {
+    registry_options_.secret_key.file = directory_ / "secret.key";
+    registry_options_.secret_key.manage_file = true;
+  }
   void SetUp() override {
     AdminTest::SetUp();
     document_ = get("/openapi.json").body;
@@ -128,6 +132,12 @@ TEST_F(OpenApiTest, AnswersAreValidByTheSchemas) {
   check("GET", "/config?limit=500", "/config");
   check("GET", "/config/mcp.max_stdio_processes", "/config/{key}");
   check("PUT", "/config/mcp.max_stdio_processes", "/config/{key}", R"({"value":7})");
+  check("POST", "/secrets", "/secrets", R"({"name":"KEY","value":"hunter2-hunter2"})", 201);
+  check("GET", "/secrets", "/secrets");
+  check("GET", "/secrets/status", "/secrets/status");
+  check("POST", "/secrets/rekey", "/secrets/rekey", R"({"dataKey":true})");
+  check("PATCH", "/mcp/servers/files", "/mcp/servers/{id}", R"({"config":{"env":{"A":"${secret:KEY}"}}})");
+  check("GET", "/mcp/servers/files/secrets?limit=1", "/mcp/servers/{id}/secrets");
   check("GET", "/config/nothing", "/config/{key}", "", 404);
   check("GET", "/drift", "/drift");
   check("GET", "/users/none", "/users/{id}", "", 404);
@@ -142,6 +152,11 @@ TEST_F(OpenApiTest, DocsPageIsSelfContained) {
   EXPECT_NE(policy.find("script-src 'sha256-"), std::string::npos) << policy;
   EXPECT_EQ(policy.find("unsafe-inline"), std::string::npos);
   EXPECT_NE(page.body.find("\"operationId\":\"listServers\""), std::string::npos);
+  for (const char* code : {"version_mismatch", "database_full", "timed_out"}) {
+    const std::string anchor = " id=\"" + std::string(code) + "\"";
+    EXPECT_NE(page.body.find(anchor), std::string::npos) << code << ": the `type` of problems refers to it";
+    EXPECT_EQ(page.body.find(anchor), page.body.rfind(anchor)) << code;
+  }
   for (const char* external : {" src=", "@import", "url(", "fetch(", "href=\"http"})
     EXPECT_EQ(page.body.find(external), std::string::npos) << external;
 }

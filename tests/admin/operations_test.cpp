@@ -202,7 +202,9 @@ TEST_F(OperationsTest, LogsHaveTheLinesOfStderrAndFollowThem) {
   ASSERT_TRUE(
       fairlead::test::wait_until([&] { return get("/mcp/servers/noisy/logs").json()["items"].size() >= 2; }));
   EXPECT_EQ(get("/mcp/servers/noisy/logs?lines=1").json()["items"][0]["line"].as_string(), "second-line");
-  EXPECT_EQ(get("/mcp/servers/noisy/logs?lines=0").status, 400);
+  EXPECT_EQ(get("/mcp/servers/noisy/logs?limit=1").json()["items"].size(), 1u);
+  for (const char* query : {"lines=0", "limit=0", "limit=1001"})
+    EXPECT_EQ(get("/mcp/servers/noisy/logs?" + std::string(query)).status, 400) << query;
   RawClient client(address_);
   client.send(request_text("GET", "/mcp/servers/noisy/logs", {}, {"Accept: text/event-stream"}, kAdminToken));
   read_until(client, "second-line");

@@ -134,6 +134,24 @@ TEST(RequestBodyTest, OtherBodiesAreRejectedWithTheirStatus) {
   }
 }
 
+TEST(RequestBodyTest, MemberWithMalformedTextIsNamedByPointer) {
+  const std::vector<std::pair<std::string, std::string>> bodies = {
+      {"{\"name\":\"\xff\"}", "/name"},
+      {"{\"name\":\"x\",\"config\":{\"url\":\"y\",\"a/b\":{\"c\":[1,\"\xc3\x28\"]}}}", "/config/a~1b/c"},
+      {"{\"name\":\"x\",\"config\":{\"\xff\":1}}", "/config"},
+      {"{\"\xff\":1}", ""},
+      {"{\"name\":\"x", "/name"},
+      {"", ""}};
+  for (const auto& [body, pointer] : bodies) {
+    const Result<json::Raw> read = read_body(request_with("application/json", body), Body::json, 100);
+    ASSERT_FALSE(read) << body;
+    const http::Response response = problem_response(read.error(), "/users", "r1");
+    EXPECT_EQ(response.status, 400) << body;
+    const json::View document(response.body.front().view());
+    EXPECT_EQ(document["errors"][0]["pointer"].as_string(), pointer) << body;
+  }
+}
+
 TEST(RequestBodyTest, UnknownAndRepeatedMembersAreNamedByPointer) {
   const Result<void> unknown = check_members(json::View(R"({"valeu":1})"), {"value"});
   ASSERT_FALSE(unknown);
@@ -166,7 +184,10 @@ class RouteTableTest : public testing::Test {
                                 {"POST", "/mcp/servers"},
                                 {"GET", "/mcp/servers/{id}"},
                                 {"POST", "/mcp/servers/{id}/test"},
-                                {"GET", "/config/{key}"}});
+                                {"GET", "/config/{key}"},
+                                {"GET", "/secrets/{id}"},
+                                {"DELETE", "/secrets/{id}"},
+                                {"GET", "/secrets/status"}});
 };
 
 TEST_F(RouteTableTest, FindsPathsWithAndWithoutPrefix) {
@@ -192,13 +213,22 @@ TEST_F(RouteTableTest, OtherMethodsReportTheAllowedOnes) {
   EXPECT_EQ(match.allowed, (std::vector<std::string_view>{"GET", "POST", "HEAD", "OPTIONS"}));
 }
 
+TEST_F(RouteTableTest, PathWithoutParametersTakesPrecedence) {
+  const RouteTable::Match match = table_.find("GET", "/secrets/status");
+  ASSERT_NE(match.route, nullptr);
+  EXPECT_EQ(match.route->path, "/secrets/status");
+  EXPECT_EQ(match.allowed, (std::vector<std::string_view>{"GET", "HEAD", "OPTIONS"}));
+  EXPECT_EQ(table_.find("DELETE", "/secrets/status").route, nullptr);
+  EXPECT_NE(table_.find("DELETE", "/secrets/other").route, nullptr);
+}
+
 TEST_F(RouteTableTest, MalformedSegmentsAreReported) {
   for (const char* path : {"/mcp/servers/%zz", "/mcp/servers/%ff", "/mcp/servers/a%00"})
     EXPECT_TRUE(table_.find("GET", path).malformed) << path;
 }
 
 TEST_F(RouteTableTest, RootsLeaveThePathOfMcpItself) {
-  EXPECT_EQ(table_.roots(), (std::vector<std::string>{"/config", "/mcp/servers"}));
+  EXPECT_EQ(table_.roots(), (std::vector<std::string>{"/config", "/mcp/servers", "/secrets"}));
 }
 
 TEST(ProblemTest, EveryCodeIsDocumentedWithItsStatus) {
@@ -223,6 +253,17 @@ TEST(ProblemTest, ResponseHasTheMembersOfRfc9457) {
   EXPECT_EQ(body["instance"].as_string(), "/mcp/servers");
   EXPECT_EQ(body["requestId"].as_string(), "r1");
   EXPECT_EQ(body["errors"][0]["pointer"].as_string(), "/name");
+}
+
+TEST(ProblemTest, BusyDatabaseIsUnavailableForAWhile) {
+  const Error error =
+      Error(ErrorKind::timeout, "another process has locked the database").with([](ErrorDetail& detail) {
+        detail.failure_code = "database_busy";
+      });
+  const http::Response response = problem_response(error, "/users", "r1");
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.headers.get("Retry-After"), "1");
+  EXPECT_EQ(json::View(response.body.front().view())["code"].as_string(), "database_busy");
 }
 
 TEST(ProblemTest, InternalErrorsRevealNoDetail) {

@@ -28,11 +28,18 @@ class ServeAccessTest(ServeTest):
                 self.assertEqual(gateway.ask("GET", "/healthz")[0], 200, args)
                 self.assertEqual(gateway.ask("GET", "/health", None, {"Authorization": f"Bearer {token}"})[0], 200, args)
 
+    def test_short_token_is_accepted_at_a_local_address(self):
+        for args in (self.config(self.server()), ()):
+            with Gateway(*args, env={"FAIRLEAD_ADMIN_TOKEN": "short"}) as gateway:
+                self.assertEqual(gateway.ask("GET", "/health")[0], 401, args)
+                self.assertEqual(gateway.ask("GET", "/health", None, {"Authorization": "Bearer short"})[0], 200, args)
+
     def test_unusable_authentication_settings_are_rejected(self):
         for args, env, words in (
             (("--auth-mode", "password"), {}, "is none of auto, none, token"),
             (("--auth-mode", "token", *self.config(self.server())), {}, "FAIRLEAD_ADMIN_TOKEN"),
-            ((), {"FAIRLEAD_ADMIN_TOKEN": "short"}, "FAIRLEAD_ADMIN_TOKEN"),
+            (("--listen", "0.0.0.0:0"), {"FAIRLEAD_ADMIN_TOKEN": "short"}, "FAIRLEAD_ADMIN_TOKEN"),
+            ((), {"FAIRLEAD_ADMIN_TOKEN": "not a token"}, "FAIRLEAD_ADMIN_TOKEN"),
         ):
             result = program.run("serve", *args, env=env)
             self.assertEqual(result.returncode, 2, result.stderr)

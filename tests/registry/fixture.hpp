@@ -72,7 +72,7 @@ class RegistryTest : public testing::TestWithParam<Kind> {
   }
   template <class Condition>
   bool eventually(Condition condition) {
-    return loop.block_on(fairlead::test::eventually(loop, std::move(condition), 10s));
+    return loop.block_on(fairlead::test::eventually(loop, std::move(condition)));
   }
   void use_new_database() { address_.clear(); }
   const std::string& address() {

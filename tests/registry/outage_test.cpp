@@ -41,23 +41,46 @@ class GatewaysTest : public RegistryTest {
     }
     ++finished;
   }
-  // Makes every change fail as with a damaged file, until the server is started again.
-  void fail_changes_until_restart() {
+  // Executes statements in one transaction of another client.
+  void execute_elsewhere(std::vector<std::string> statements) {
     const auto database = wait(sql::Database::open(loop, address(), migrations(), options.database));
     ASSERT_TRUE(database) << database.error().to_string();
-    const Result<void> done = wait((*database)->run([](sql::Transaction& transaction) -> Result<void> {
-      for (const char* const statement :
-           {"create table damaged as select pg_postmaster_start_time() as since",
-            "create function fail() returns trigger language plpgsql as $$ begin "
-            "if exists (select 1 from damaged where since = pg_postmaster_start_time()) then "
-            "raise exception 'damaged' using errcode = 'XX001'; end if; return new; end $$",
-            "create trigger fail before update on registry_revision for each row execute function fail()"}) {
-        const auto executed = transaction.execute(statement);
+    sql::Database::Job job = [texts = std::move(statements)](sql::Transaction& transaction) -> Result<void> {
+      for (const std::string& text : texts) {
+        const auto executed = transaction.execute(text);
         if (!executed) return executed.error();
       }
       return {};
-    }));
+    };
+    const Result<void> done = wait((*database)->run(std::move(job)));
     ASSERT_TRUE(done) << done.error().to_string();
+  }
+  // Makes every change fail with `sqlstate`, until the server is started again.
+  void fail_changes_until_restart(const std::string& sqlstate) {
+    execute_elsewhere(
+        {"create table damaged as select pg_postmaster_start_time() as since",
+         "create function fail() returns trigger language plpgsql as $$ begin "
+         "if exists (select 1 from damaged where since = pg_postmaster_start_time()) then "
+         "raise exception 'damaged' using errcode = '" +
+             sqlstate + "'; end if; return new; end $$",
+         "create trigger fail before update on registry_revision for each row execute function fail()"});
+  }
+  // Changes the database like a gateway of another version: `statement` writes the row.
+  void change_elsewhere(std::string statement, const std::string& kind, const std::string& id) {
+    execute_elsewhere({std::move(statement), "update registry_revision set revision = revision + 1",
+                       "insert into changes (revision, kind, row_id) select revision, '" + kind + "', '" +
+                           id + "' from registry_revision"});
+  }
+  // Returns whether `task` has ended when its coroutine is first suspended.
+  template <class T>
+  static bool ends_at_once(Task<T> task) {
+    bool ended = false;
+    Task<void> watched = [](Task<T> inner, bool& done) -> Task<void> {
+      const T outcome = co_await std::move(inner);
+      done = !outcome;
+    }(std::move(task), ended);
+    watched.await_suspend(std::noop_coroutine()).resume();
+    return ended;
   }
   static std::string all_rows(const State& state) {
     std::string text;
@@ -70,6 +93,7 @@ class GatewaysTest : public RegistryTest {
 INSTANTIATE_TEST_SUITE_P(Databases, GatewaysTest, testing::Values(Kind::postgresql), kind_name);
 
 TEST_P(GatewaysTest, ConcurrentChangesOfTwoGatewaysAreNotLostAndBothConverge) {
+  options.poll_interval = 1h;
   const RegistryHandle a = open();
   const RegistryHandle b = open();
   const ServerPtr counter = add_server(*a, "counter");
@@ -81,9 +105,7 @@ TEST_P(GatewaysTest, ConcurrentChangesOfTwoGatewaysAreNotLostAndBothConverge) {
     loop.spawn(add_servers(registry, admin, registry == a ? "a" : "b", 50, finished));
   }
   ASSERT_TRUE(eventually([&] { return finished == 6; }));
-  const auto ended = Clock::now();
   ASSERT_TRUE(eventually([&] { return a->state().revision == b->state().revision; }));
-  EXPECT_LT(Clock::now() - ended, 3s);
   EXPECT_EQ(a->state().servers.find(counter->id)->title, "100");
   EXPECT_EQ(a->state().servers.size(), 101u);
   EXPECT_EQ(all_rows(a->state()), all_rows(b->state()));
@@ -168,12 +190,11 @@ TEST_P(GatewaysTest, WhileTheDatabaseIsStoppedReadsGoOnAndChangesFailAtOnce) {
   server().stop();
   ASSERT_TRUE(eventually([&] { return a->database_problem().has_value(); }));
   EXPECT_TRUE(a->state().servers.find(files->id));
-  const auto begun = Clock::now();
+  EXPECT_TRUE(ends_at_once(a->create_server(admin, server_body("other"))));
   const Result<ServerPtr> created = wait(a->create_server(admin, server_body("other")));
   EXPECT_EQ(code_of(created), sql::kDatabaseUnavailable);
   const Result<StoredListsPtr> stored = wait(a->store_lists(files->id, tools({tool("read", "1")})));
   EXPECT_EQ(code_of(stored), sql::kDatabaseUnavailable);
-  EXPECT_LT(Clock::now() - begun, 1s);
   server().start();
   ASSERT_TRUE(eventually([&] { return !a->database_problem() && !b->database_problem(); }));
   ASSERT_TRUE(wait(a->create_server(admin, server_body("other"))));
@@ -231,7 +252,7 @@ TEST_P(GatewaysTest, ProblemOfChangesEndsAfterAnOutageWithoutAnotherChange) {
   std::vector<bool> available;
   const auto subscription =
       a->on_availability([&](const std::optional<Error>& problem) { available.push_back(!problem); });
-  fail_changes_until_restart();
+  fail_changes_until_restart("XX001");
   EXPECT_EQ(code_of(wait(a->create_server(admin, server_body("s")))), sql::kDatabaseUnavailable);
   EXPECT_TRUE(a->database_problem());
   server().stop();
@@ -256,7 +277,7 @@ TEST_P(GatewaysTest, HungDatabaseFailsChangesAfterTheTimeoutAndIsUsedAgain) {
   server().resume();
   EXPECT_FALSE(changed);
   EXPECT_EQ(code_of(second), sql::kDatabaseUnavailable);
-  EXPECT_LT(took, 5s);
+  EXPECT_LT(took, 20s);  // the timeouts are 1 s
   EXPECT_EQ(a->state().servers.find(files->id)->title, "");
   ASSERT_TRUE(eventually([&] { return !a->database_problem(); }));
   EXPECT_TRUE(patch_server(*a, files, R"({"title":"3"})"));
@@ -267,7 +288,6 @@ TEST_P(GatewaysTest, LockHeldByAnotherClientFailsTheChange) {
   const RegistryHandle a = open();
   const auto other = wait(sql::Database::open(loop, address(), migrations(), options.database));
   ASSERT_TRUE(other);
-  int failed = 0;
   std::atomic<bool> locked = false;
   std::atomic<bool> release = false;
   sql::Database::Job job = [&](sql::Transaction& transaction) -> Result<void> {
@@ -282,9 +302,10 @@ TEST_P(GatewaysTest, LockHeldByAnotherClientFailsTheChange) {
   }(**other, std::move(job)));
   ASSERT_TRUE(eventually([&] { return locked.load(); }));
   const Result<ServerPtr> refused = wait(a->create_server(admin, server_body("a")));
-  failed += !refused;
+  EXPECT_TRUE(a->database_problem());
   release = true;
-  EXPECT_EQ(failed, 1);
+  EXPECT_EQ(code_of(refused), "database_busy");
+  EXPECT_TRUE(eventually([&] { return !a->database_problem(); }));
   EXPECT_TRUE(wait(a->create_server(admin, server_body("a"))));
 }
 
@@ -308,6 +329,62 @@ TEST_P(GatewaysTest, DatabaseOfALowerRevisionIsReadAgain) {
   EXPECT_EQ(a->state().revision, 1);
   add_server(*a, "t");
   EXPECT_EQ(a->state().revision, 2);
+}
+
+TEST_P(GatewaysTest, FullDiskFailsChangesClearlyReadsGoOnAndChangesWorkAgain) {
+  const RegistryHandle a = open();
+  const ServerPtr files = add_server(*a, "files");
+  fail_changes_until_restart("53100");
+  EXPECT_EQ(code_of(patch_server(*a, files, R"({"title":"1"})")), sql::kDatabaseFull);
+  EXPECT_EQ(a->state().servers.find(files->id)->title, "");
+  ASSERT_TRUE(a->database_problem());
+  EXPECT_EQ(code_of(*a->database_problem()), sql::kDatabaseFull);
+  execute_elsewhere({"delete from damaged"});
+  EXPECT_TRUE(eventually([&] { return !a->database_problem(); }));
+  EXPECT_TRUE(patch_server(*a, files, R"({"title":"1"})"));
+}
+
+TEST_P(GatewaysTest, ChangedRowThatCannotBeReadIsNotInForceAnyMore) {
+  options.poll_interval = 20ms;
+  const RegistryHandle a = open();
+  const ServerPtr files = add_server(*a, "files");
+  const UserPtr ann = add_user(*a, "ann");
+  const NewToken token = add_token(*a, ann);
+  ASSERT_TRUE(wait(a->store_lists(files->id, tools({tool("read", "1")}))));
+  change_elsewhere("update servers set document = '[' || document", "server", files->id);
+  change_elsewhere("update tokens set document = '[' || document", "token", token.token->id);
+  EXPECT_TRUE(eventually([&] { return a->state().servers.size() == 0 && a->state().tokens.size() == 0; }));
+  EXPECT_TRUE(a->state().tokens_by_sha256.empty());
+  change_elsewhere("update servers set document = substr(document, 2)", "server", files->id);
+  EXPECT_TRUE(eventually([&] { return a->state().servers.find(files->id) != nullptr; }));
+  EXPECT_TRUE(a->state().lists.contains(files->id));
+}
+
+TEST_P(GatewaysTest, ListsAndValuesThatCannotBeReadDoNotStopTheGateway) {
+  options.poll_interval = 20ms;
+  const RegistryHandle a = open();
+  const ServerPtr files = add_server(*a, "files");
+  ASSERT_TRUE(wait(a->store_lists(files->id, tools({tool("read", "1")}))));
+  ASSERT_TRUE(wait(a->set_config(admin, "mcp.max_stdio_processes", raw("9"))));
+  change_elsewhere("update server_lists set document = '['", "lists", files->id);
+  change_elsewhere("update config_values set value = '['", "config", "mcp.max_stdio_processes");
+  EXPECT_TRUE(eventually([&] { return a->state().lists.empty(); }));
+  EXPECT_TRUE(eventually([&] { return a->state().configuration->integer("mcp.max_stdio_processes") == 50; }));
+  EXPECT_TRUE(wait(a->store_lists(files->id, tools({tool("read", "1")}))));
+  EXPECT_TRUE(wait(a->set_config(admin, "mcp.max_stdio_processes", raw("8"))));
+  EXPECT_EQ(a->state().lists.at(files->id)->tools.size(), 1u);
+}
+
+TEST_P(GatewaysTest, OneOfTwoGatewaysClaimsAnIdempotencyKey) {
+  const RegistryHandle a = open();
+  const RegistryHandle b = open();
+  const auto claimed = wait(a->claim_response("ann", "1", "abc"));
+  ASSERT_TRUE(claimed);
+  EXPECT_FALSE(*claimed);
+  const auto second = wait(b->claim_response("ann", "1", "abc"));
+  ASSERT_TRUE(second);
+  ASSERT_TRUE(*second);
+  EXPECT_EQ((*second)->status, 0);
 }
 
 class SchemaTest : public RegistryTest {};

@@ -424,32 +424,15 @@ TEST_P(RegistryTest, SubscribersSeeChangesInOrderAndAfterTheState) {
   EXPECT_EQ(seen.size(), 4u);
 }
 
-TEST_P(RegistryTest, ResponsesAreFoundByActorAndKey) {
-  options.max_stored_responses = 3;
-  RegistryHandle registry = open();
-  StoredResponse response;
-  response.request_sha256 = "abc";
-  response.status = 201;
-  response.body = "{}";
-  response.location = "/servers/1";
-  for (const std::string key : {"1", "2", "3"})
-    ASSERT_TRUE(wait(registry->store_response("ann", key, response)));
-  registry = reopen(std::move(registry));
-  const auto found = wait(registry->find_response("ann", "2"));
-  ASSERT_TRUE(found);
-  ASSERT_TRUE(*found);
-  EXPECT_EQ((*found)->status, 201);
-  EXPECT_EQ((*found)->location, "/servers/1");
-  EXPECT_FALSE(*wait(registry->find_response("bob", "2")));
-  for (const std::string key : {"4", "5"}) ASSERT_TRUE(wait(registry->store_response("ann", key, response)));
-  int kept = 0;
-  for (const std::string key : {"1", "2", "3", "4", "5"})
-    kept += wait(registry->find_response("ann", key))->has_value();
-  EXPECT_EQ(kept, 3);
-  EXPECT_EQ(code_of(wait(registry->find_response("ann", std::string(256, 'k')))), kInvalidRow);
-  EXPECT_EQ(code_of(wait(registry->find_response("ann", "a b"))), kInvalidRow);
-  response.body.assign(100u << 10, 'x');
-  EXPECT_FALSE(wait(registry->store_response("ann", "6", response)));
+TEST_P(RegistryTest, RevokedTokenMakesNoChangeEvenIfTheRequestWasAuthenticatedBefore) {
+  const RegistryHandle registry = open();
+  const UserPtr ann = add_user(*registry, "ann", "admin");
+  const NewToken token = add_token(*registry, ann);
+  const PrincipalPtr actor = principal_of(*ann, token.token.get(), {});
+  EXPECT_TRUE(wait(registry->create_token(actor, raw(R"({"user":"ann"})"))));
+  ASSERT_TRUE(wait(registry->revoke_token(admin, token.token->id)));
+  EXPECT_EQ(code_of(wait(registry->create_token(actor, raw(R"({"user":"ann"})")))), kForbidden);
+  EXPECT_EQ(code_of(wait(registry->create_server(actor, server_body("a")))), kForbidden);
 }
 
 TEST_P(RegistryTest, ChangesAfterCloseFail) {

@@ -124,12 +124,12 @@ class TokenModeTest(RegistryTest):
 
     def test_expired_token_is_refused(self):
         user, _ = self.user(self.gateway, "ann")
-        soon = time.time() + 1.5
+        soon = time.time() + 10
         text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(soon)) + f".{int(soon % 1 * 1000):03}Z"
         token = self.token(self.gateway, user, expires=text)
         listener = self.gateway.mcp(token=token).listen()
         self.assertEqual(listener.status, 200)
-        self.assertTrue(until(lambda: self.status("/mcp/servers", token) == 401, 10))
+        self.assertTrue(until(lambda: self.status("/mcp/servers", token) == 401, 30))
         self.assertGreaterEqual(time.time(), soon - 0.01)
         self.assertTrue(listener.ends(10), "the stream of an expired token is still open")
         listener.close()

@@ -61,8 +61,6 @@ class EventsTest(RegistryTest):
     def test_users_get_events_of_what_they_see_only(self):
         _, token = self.user(self.gateway, "ann")
         with self.gateway.stream("/events", token=token) as stream:
-            if stream.status in (403, 404):
-                return  # no events for users
             self.assertEqual(stream.status, 200, stream.body)
             hidden = self.gateway.create("/mcp/servers", {"name": "secret", "visibility": "hidden", **HTTP})
             self.gateway.create("/users", {"name": "bob", "role": "user"})
@@ -72,7 +70,7 @@ class EventsTest(RegistryTest):
             for text in (hidden["id"], "secret", "bob"):
                 self.assertNotIn(text, seen)
 
-    def test_stream_that_is_not_read_does_not_grow_the_gateway(self):
+    def test_changes_of_a_large_row_do_not_grow_the_gateway(self):
         head = f"GET /events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nAuthorization: Bearer {ADMIN_TOKEN}\r\n\r\n".encode()
         row = self.gateway.create("/mcp/servers", {"name": "remote", **HTTP})
         with contextlib.ExitStack() as stack:
@@ -81,8 +79,8 @@ class EventsTest(RegistryTest):
                 client.sendall(head)
                 self.assertIn(b" 200 ", client.recv(12 + 4))
             before = self.gateway.resident_mib()
-            for number in range(200):
-                self.gateway.patch(f"/mcp/servers/{row['id']}", {"description": f"{number} " * 2_000})
+            for number in range(150):
+                self.gateway.patch(f"/mcp/servers/{row['id']}", {"metadata": {"text": f"{number} " * 200_000}})
             if not SANITIZED:
                 self.assertLess(self.gateway.resident_mib() - before, 64)
 

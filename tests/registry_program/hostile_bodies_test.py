@@ -92,6 +92,9 @@ class HostileBodiesTest(RegistryTest):
             for name, text in texts.items():
                 with self.subTest(path=path, body=name):
                     self.assert_refused(self.post(text, path), statuses=(400, 422))
+            for name in ("invalid utf-8", "overlong", "utf-8 surrogate", "raw nul", "control", "nan"):
+                with self.subTest(path=path, named=name):
+                    self.assert_refused(self.post(texts[name], path), "/name", statuses=(400,))
 
     def test_deep_nesting_is_refused(self):
         for opening, closing in ((b"[", b"]"), (b'{"a":', b"}")):

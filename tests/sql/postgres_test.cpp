@@ -130,9 +130,49 @@ TEST_F(PostgresTest, LockedRowFailsWithTimeout) {
   run_until([&] { return !outcomes->empty(); });
   ASSERT_FALSE(blocked);
   EXPECT_EQ(blocked.error().kind(), ErrorKind::timeout);
+  EXPECT_EQ(failure_code(blocked.error()), "database_busy");
   EXPECT_NE(blocked.error().message().find("lock_timeout (300ms)"), std::string::npos);
   EXPECT_TRUE(outcomes->front().second);
   EXPECT_TRUE(execute(loop, *second, "UPDATE items SET size = 3"));
+}
+
+TEST_F(PostgresTest, TransactionThatPausesDoesNotKeepItsLocks) {
+  options.statement_timeout = 500ms;
+  const DatabasePtr paused = open();
+  options.statement_timeout = 60s;
+  options.lock_timeout = 60s;
+  const DatabasePtr other = open();
+  ASSERT_TRUE(insert(*paused, "a"));
+  std::latch locked(1);
+  std::latch resume(1);
+  Database::Job job = [&](Transaction& transaction) -> Result<void> {
+    const Result<Rows> updated = transaction.execute("UPDATE items SET size = 2");
+    locked.count_down();
+    resume.wait();
+    return updated ? Result<void>() : updated.error();
+  };
+  const auto outcomes = std::make_shared<Outcomes>();
+  start(record(paused->run(std::move(job)), 0, outcomes));
+  locked.wait();
+  const Result<Rows> updated = execute(loop, *other, "UPDATE items SET size = 3");
+  resume.count_down();
+  run_until([&] { return !outcomes->empty(); });
+  EXPECT_TRUE(updated) << updated.error().to_string();
+  EXPECT_FALSE(outcomes->front().second);
+  EXPECT_TRUE(insert(*paused, "b"));
+}
+
+TEST_F(PostgresTest, NotificationThatArrivesDuringACheckIsNotLost) {
+  const DatabasePtr sender = open();
+  options.idle_check = 0ms;
+  const DatabasePtr receiver = open();
+  observe(*receiver);
+  for (int sent = 1; sent <= 20; ++sent) {
+    Database::Job job = [](Transaction& transaction) { return transaction.notify(); };
+    ASSERT_TRUE(loop.block_on(sender->run(std::move(job))));
+    run_until([&] { return notifications == sent; });
+    ASSERT_EQ(notifications, sent);
+  }
 }
 
 Task<void> open_and_record(Loop& loop, std::string address, int number, std::shared_ptr<Outcomes> outcomes) {
