@@ -63,6 +63,52 @@ TEST_F(RankingTest, SynonymsAndBeginningsOfWordsAreFound) {
   EXPECT_EQ(numbers(search("kube")), Numbers{9});
 }
 
+TEST_F(RankingTest, DirectionsDistinguishTools) {
+  put(0, "turn_on", "Turns on a device.");
+  put(1, "turn_off", "Turns off a device.");
+  EXPECT_EQ(numbers(search("turn off")), (Numbers{1, 0}));
+  EXPECT_EQ(numbers(search("turn on")), (Numbers{0, 1}));
+}
+
+TEST_F(RankingTest, NameOfFillersIsFoundByAQueryWithoutOtherMatches) {
+  put(0, "hello");
+  put(1, "who_am_i", "Returns the name of the user.");
+  put(2, "read_the_file", "Reads a file: you say where.");
+  EXPECT_EQ(numbers(search("hello")), Numbers{0});
+  EXPECT_EQ(numbers(search("greet hello")), Numbers{0});
+  EXPECT_EQ(numbers(search("who am I")), Numbers{1});
+  EXPECT_EQ(numbers(search("who am I", set_of({0, 2}))), Numbers());
+  EXPECT_EQ(numbers(search("where")), Numbers());  // not part of a name
+  EXPECT_EQ(numbers(search("hello file")), Numbers{2});
+}
+
+TEST_F(RankingTest, WeakSynonymCountsLessThanTheWeakWordItself) {
+  put(0, "read");
+  put(1, "get");
+  const Hits by_synonym = search("read", set_of({1}));
+  const Hits by_word = search("get", set_of({1}));
+  ASSERT_EQ(numbers(by_synonym), Numbers{1});
+  ASSERT_EQ(numbers(by_word), Numbers{1});
+  EXPECT_LT(by_synonym.hits[0].score, by_word.hits[0].score);
+}
+
+TEST_F(RankingTest, RareSynonymDoesNotOutweighACommonWordOfTheQuery) {
+  for (DocumentNumber i = 0; i < 8; ++i) put(i, "delete");
+  put(8, "erase");
+  put(9, "alpha");
+  const Hits hits = search("delete");
+  ASSERT_EQ(hits.hits.size(), 9u);
+  EXPECT_EQ(hits.hits.back().number, 8u);
+}
+
+TEST_F(RankingTest, CharacterPairsDoNotLengthenADocument) {
+  put(0, "alpha", "天气预报");
+  put(1, "alpha", "red blue green gray");
+  const Hits hits = search("alpha");
+  ASSERT_EQ(hits.hits.size(), 2u);
+  EXPECT_DOUBLE_EQ(hits.hits[0].score, hits.hits[1].score);
+}
+
 TEST_F(RankingTest, ReplacedTextIsNoLongerFound) {
   put(3, "alpha");
   put(3, "beta");
