@@ -141,11 +141,24 @@ std::vector<Ranking::Term> Ranking::query_terms(std::string_view text, const Sta
   return terms;
 }
 
+// Returns whether it is cheaper to score all visible documents than to read the postings, which hidden
+// documents have as well. Both have the same hits, because kMaxPostings is not reached either way.
+bool Ranking::should_score_all(const std::vector<Term>& terms, const Statistics& statistics) const {
+  if (statistics.count() > kMaxPostings) return false;
+  std::size_t postings = 0;
+  for (const Term& term : terms) postings += store_.vocabulary().documents(term.stem);
+  return statistics.count() < postings;
+}
+
 // Returns the documents to be scored: those with rare words of the query. Documents that only have common
 // words are left out if there are enough others.
 Result<std::vector<DocumentNumber>> Ranking::candidates(const std::vector<Term>& terms, const Query& query,
                                                         const Statistics& statistics) {
   std::vector<DocumentNumber> found;
+  if (query.visible && should_score_all(terms, statistics)) {
+    query.visible->each([&found](DocumentNumber number) { found.push_back(number); });
+    return found;
+  }
   std::vector<bool> seen(store_.number_bound());
   std::size_t postings = 0;
   for (const Term& term : terms) {

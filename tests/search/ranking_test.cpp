@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <limits>
 #include <random>
 
 namespace fairlead::search {
@@ -171,6 +174,29 @@ TEST_F(RankingTest, ScoresDoNotDependOnHiddenDocuments) {
   ASSERT_EQ(numbers(after), numbers(before));
   for (std::size_t i = 0; i < before.hits.size(); ++i)
     EXPECT_DOUBLE_EQ(after.hits[i].score, before.hits[i].score);
+}
+
+// Compares the time of queries with and without a visible set, which need not be accurate: they differ by two
+// orders of magnitude.
+TEST_F(RankingTest, HiddenDocumentsDoNotSlowDownAQuery) {
+  std::vector<Document> documents(5'000);
+  for (DocumentNumber i = 0; i < documents.size(); ++i) {
+    documents[i].number = i;
+    documents[i].text.name = "alpha beta gamma delta";
+  }
+  ASSERT_TRUE(store_->put(documents));
+  const auto visible = set_of({7, 77, 777});
+  const auto time_of = [this](const std::shared_ptr<const DocumentSet>& set) {
+    std::clock_t least = std::numeric_limits<std::clock_t>::max();
+    for (int i = 0; i < 10; ++i) {
+      const std::clock_t begin = std::clock();
+      search("alpha beta gamma delta", set);
+      least = std::min(least, std::clock() - begin);
+    }
+    return least;
+  };
+  EXPECT_EQ(numbers(search("alpha", visible)), (Numbers{7, 77, 777}));
+  EXPECT_LT(time_of(visible), time_of(nullptr) / 5);
 }
 
 TEST_F(RankingTest, HiddenWordsDoNotStopACompletion) {
