@@ -10,6 +10,7 @@
 #include <set>
 
 #include "fairlead/loop/loop.hpp"
+#include "gateway/tool_items.hpp"
 #include "support/turns.hpp"
 
 namespace fairlead::gateway {
@@ -232,6 +233,25 @@ TEST_F(ToolSearchTest, ListsBeyondMaxIndexedToolsAreReportedAndIndexedWhenThereI
   catalogue = std::make_shared<const Catalogue>(lists);
   EXPECT_TRUE(search(catalogue, "beta"));  // finds that the other lists are gone
   EXPECT_EQ(find(catalogue, "beta").size(), 2u);
+}
+
+TEST_F(ToolSearchTest, DomainsThatAreNotListedAreAnnounced) {
+  ListsByServer lists;
+  const auto add_domain = [&] {
+    pool::ServerSpec spec;
+    spec.name = "server" + std::to_string(lists.size());
+    ASSERT_TRUE(servers_->add(spec));
+    servers_->set_policy(*servers_->find(spec.name), policy_with_domain("domain of " + spec.name), nullptr);
+    lists[spec.name] = make_tool_lists(spec.name, 1);
+  };
+  while (lists.size() < kMaxListedDomains) add_domain();
+  const json::Raw all = tool_domains(Catalogue(lists), *servers_, true);
+  EXPECT_EQ(json::View(all)["more"].as_bool(), false);
+  EXPECT_TRUE(json::View(all)["note"].absent());
+  add_domain();
+  const json::Raw some = tool_domains(Catalogue(lists), *servers_, true);
+  EXPECT_EQ(json::View(some)["more"].as_bool(), true);
+  EXPECT_TRUE(json::View(some)["note"].as_string());
 }
 
 TEST_F(ToolSearchTest, ThousandsOfServersAreIndexedWithoutBlockingTheLoop) {
