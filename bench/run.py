@@ -223,6 +223,8 @@ TARGETS = [
     Target("catalogue", "catalogue of 100,000 tools built and listed", 1000, figure("catalogue", "all_ms"), unit="ms"),
     Target("catalogue", "change of one server of 1,000 tools", 20, figure("catalogue", "change_ms"), unit="ms"),
     Target("search", "search among 10,000 tools", 3, figure("search", "query_ms_10000"), unit="ms"),
+    Target("search", "the same with every second tool hidden", 3, figure("search", "filtered_query_ms_10000"), unit="ms"),
+    Target("search", "the same with all but 20 tools hidden", 3, figure("search", "few_query_ms_10000"), unit="ms"),
 ]
 
 

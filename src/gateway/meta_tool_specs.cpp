@@ -84,7 +84,9 @@ mcp::ToolSpec list_tool_domains_spec() {
       R"("servers":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},)"
       R"("title":{"type":"string"},"description":{"type":"string"}},"required":["name"]}},)"
       R"("server_count":{"type":"integer"},"tool_count":{"type":"integer"}},)"
-      R"("required":["domain_id","servers","server_count","tool_count"]}}},"required":["items"]})");
+      R"("required":["domain_id","servers","server_count","tool_count"]}},)"
+      R"("more":{"type":"boolean","description":"Whether there are further domains"},"note":{"type":"string"}},)"
+      R"("required":["items","more"]})");
 }
 
 mcp::ToolSpec browse_tool_domain_spec() {

@@ -53,6 +53,9 @@ json::Raw discovered_tools(const ToolSearch::Matches& matches, const ServerTable
   if (!matches.complete) {
     out.key("note").string(
         "The search index is still being built: search again in a few seconds for more results.");
+  } else if (!matches.all_indexed) {
+    out.key("note").string(
+        "Some tools cannot be found, because max_indexed_tools is reached. browse_tool_domain lists them.");
   } else if (matches.tools.empty()) {
     out.key("note").string("No tool matches. Try other words, or see list_tool_domains.");
   }
@@ -147,6 +150,7 @@ Task<MetaTools::Outcome> MetaTools::discover_tools(EndpointView& view, const mcp
   wanted.catalogue = co_await catalogue_for(view, request);
   if (*domain && !has_domain(*wanted.catalogue, *servers_, **domain))
     co_return unknown_domain(*wanted.catalogue, **domain);
+  wanted.client = client_key(*request.context.principal());
   wanted.text = std::move(*text);
   wanted.domain = std::move(*domain);
   wanted.limit = static_cast<std::size_t>(*limit);
@@ -220,12 +224,13 @@ Error MetaTools::unknown_domain(const Catalogue& catalogue, const std::string& d
   const std::string_view meant = closest_word(domain.substr(0, kMaxShownNameBytes), words);
   std::string message = "Unknown domain: " + domain.substr(0, kMaxShownNameBytes);
   message += meant.empty() ? "." : ". Did you mean " + std::string(meant) + "?";
-  return model_error(message + " list_tool_domains returns all domains.");
+  return model_error(message + " list_tool_domains returns the domains.");
 }
 
 Task<Error> MetaTools::unknown_tool(EndpointView& view, const mcp::Context& context, std::string name) {
   ToolSearch::Request similar;
   similar.catalogue = view.catalogue(context.session(), *context.principal());
+  similar.client = client_key(*context.principal());
   similar.text = own_part(name);
   similar.limit = kMaxSuggestedTools;
   similar.modern = mcp::is_modern(context.revision());

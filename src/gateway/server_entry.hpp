@@ -84,7 +84,7 @@ struct ServerEntry {
   ListCache shared;  // the lists for clients without an unshared upstream
   // The lists of unshared upstreams, by session or user.
   std::map<std::string, std::shared_ptr<ListCache>, std::less<>> unshared;
-  std::set<std::string, std::less<>> fetching_users;  // see ListFetcher::fetch_for_user()
+  std::set<std::string, std::less<>> fetching_users;  // see OwnListFetcher
 };
 
 }  // namespace fairlead::gateway

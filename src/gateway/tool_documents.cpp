@@ -18,22 +18,24 @@ bool ToolDocuments::has(const std::shared_ptr<const ServerLists>& lists,
   return found != indexed_.end() && found->second.lists.lock() == lists && found->second.policy == policy;
 }
 
-const ToolDocuments::Numbers& ToolDocuments::find(const std::shared_ptr<const ServerLists>& lists) const {
-  static const Numbers kNone;
+const ToolDocuments::Numbers* ToolDocuments::find(const std::shared_ptr<const ServerLists>& lists) const {
   const auto found = indexed_.find(lists.get());
-  return found != indexed_.end() && found->second.lists.lock() == lists ? found->second.numbers : kNone;
+  return found != indexed_.end() && found->second.lists.lock() == lists ? &found->second.numbers : nullptr;
 }
 
-const ToolDocuments::Numbers& ToolDocuments::add(const std::shared_ptr<const ServerLists>& lists,
+const ToolDocuments::Numbers* ToolDocuments::add(const std::shared_ptr<const ServerLists>& lists,
                                                  ServerPolicyPtr policy) {
+  const auto found = indexed_.find(lists.get());
+  if (found != indexed_.end() && found->second.lists.lock() == lists) {
+    found->second.policy = std::move(policy);
+    return &found->second.numbers;
+  }
+  if (!has_room_for(lists->entries(ListKind::tools).size())) return nullptr;
   IndexedLists& indexed = indexed_[lists.get()];
-  indexed.policy = std::move(policy);
-  if (indexed.lists.lock() == lists) return indexed.numbers;
   // Earlier lists at the same address no longer exist.
   unused_.insert(unused_.end(), indexed.numbers.begin(), indexed.numbers.end());
-  indexed.lists = lists;
-  indexed.numbers = allocate(*lists);
-  return indexed.numbers;
+  indexed = IndexedLists{lists, std::move(policy), allocate(*lists)};
+  return &indexed.numbers;
 }
 
 ToolDocuments::Numbers ToolDocuments::remove_unused() {
@@ -57,7 +59,6 @@ const CatalogueEntry& ToolDocuments::tool(search::DocumentNumber number) const {
 
 ToolDocuments::Numbers ToolDocuments::allocate(const ServerLists& lists) {
   const std::size_t count = lists.entries(ListKind::tools).size();
-  if (positions_.size() - free_.size() + count > kMaxIndexedTools) return {};
   Numbers numbers;
   numbers.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {

@@ -19,13 +19,16 @@ class ToolDocuments {
 
   using Numbers = std::vector<search::DocumentNumber>;
 
+  explicit ToolDocuments(std::size_t max_tools = kMaxIndexedTools) noexcept : max_tools_(max_tools) {}
+  std::size_t max_tools() const noexcept { return max_tools_; }
+
   // Returns whether the lists were added with this policy.
   bool has(const std::shared_ptr<const ServerLists>& lists, const ServerPolicyPtr& policy) const;
-  // Returns the documents of the lists' tools, in the order of the lists; empty if they have none.
-  const Numbers& find(const std::shared_ptr<const ServerLists>& lists) const;
+  // Returns the documents of the lists' tools, in the order of the lists; null if the lists were not added.
+  const Numbers* find(const std::shared_ptr<const ServerLists>& lists) const;
   // Returns the documents to be put into the index for these lists: the ones that they had with another
-  // policy, or new ones.
-  const Numbers& add(const std::shared_ptr<const ServerLists>& lists, ServerPolicyPtr policy);
+  // policy, or new ones. Returns null, and does not add the lists, if max_indexed_tools is reached.
+  const Numbers* add(const std::shared_ptr<const ServerLists>& lists, ServerPolicyPtr policy);
   // Forgets the lists that no longer exist. Returns their documents, which are to be removed from the index.
   Numbers remove_unused();
   // REQUIRES: `number` is a document of lists that exist.
@@ -42,8 +45,12 @@ class ToolDocuments {
     std::uint32_t tool = 0;  // index in the list
   };
 
+  bool has_room_for(std::size_t count) const noexcept {
+    return positions_.size() - free_.size() + count <= max_tools_;
+  }
   Numbers allocate(const ServerLists& lists);
 
+  std::size_t max_tools_;
   std::unordered_map<const ServerLists*, IndexedLists> indexed_;
   std::vector<Position> positions_;  // by document
   Numbers free_;

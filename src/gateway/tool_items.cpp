@@ -82,8 +82,9 @@ json::Raw tool_schema(const CatalogueEntry& tool, bool modern) {
 json::Raw tool_domains(const Catalogue& catalogue, const ServerTable& servers, bool modern) {
   json::Writer out;
   out.begin_object().key("items").begin_array();
+  const DomainSummaries domains = summarize_domains(catalogue, servers, modern);
   std::size_t count = 0;
-  for (const auto& [name, domain] : summarize_domains(catalogue, servers, modern)) {
+  for (const auto& [name, domain] : domains) {
     if (++count > kMaxListedDomains) break;
     out.begin_object().key("domain_id").string(name).key("servers").begin_array();
     for (const std::string& server : domain.servers) write_server(out, server, *policy_of(servers, server));
@@ -91,7 +92,13 @@ json::Raw tool_domains(const Catalogue& catalogue, const ServerTable& servers, b
     out.key("server_count").unsigned_integer(domain.server_count);
     out.key("tool_count").unsigned_integer(domain.tool_count).end_object();
   }
-  out.end_array().end_object();
+  out.end_array().key("more").boolean(count > kMaxListedDomains);
+  if (count > kMaxListedDomains) {
+    out.key("note").string(
+        "Further domains are not listed. discover_tools finds tools of all domains, and "
+        "browse_tool_domain lists those of any domain.");
+  }
+  out.end_object();
   return out.finish();
 }
 

@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxDomainServers = 20;
 void write_tool_item(json::Writer& out, const CatalogueEntry& tool);
 // Returns the complete description of a tool, with the schemas that the server has listed.
 json::Raw tool_schema(const CatalogueEntry& tool, bool modern);
-// Returns the domains of the servers with tools, in the order of names.
+// Returns the domains of the servers with tools, in the order of names: the first kMaxListedDomains.
 json::Raw tool_domains(const Catalogue& catalogue, const ServerTable& servers, bool modern);
 // Returns a page of the tools of a domain.
 json::Raw tools_of_domain(const Catalogue& catalogue, const ServerTable& servers, std::string_view domain,

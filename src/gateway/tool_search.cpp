@@ -9,6 +9,11 @@ namespace {
 constexpr std::size_t kMaxBatchTools = 256;
 constexpr std::size_t kMaxBatchBytes = 512u << 10;
 
+Error index_failed() {
+  return Error(ErrorKind::io,
+               "the tool index failed and is being built again: search again in a few seconds");
+}
+
 std::size_t text_bytes(const search::ToolText& text) noexcept {
   return text.description.size() + text.input_schema.size();
 }
@@ -30,17 +35,20 @@ bool is_discoverable(const CatalogueEntry& tool, bool modern) noexcept {
 
 Task<Result<ToolSearch::Matches>> ToolSearch::find(Request request) {
   const auto self = shared_from_this();
+  const std::shared_ptr<search::ToolIndex> index = index_;
   const std::uint64_t needed = queue_missing(request.catalogue);
   Matches matches;
   matches.complete = co_await wait_until_built(needed, request.stop);
+  if (index != index_) co_return index_failed();
+  const VisibleDocuments& visible = visible_documents(request);
+  matches.all_indexed = visible.all_indexed;
   search::Query query;
   query.text = request.text;
   query.limit = request.limit;
-  query.visible = visible_documents(request);
-  const std::shared_ptr<search::ToolIndex> index = index_;
-  const Result<search::Hits> hits = co_await index->query(std::move(query));
+  query.visible = visible.documents;
+  const Result<search::Hits> hits = co_await index->query(std::move(query), request.client);
+  if (index != index_) co_return index_failed();
   if (!hits) co_return hits.error();
-  if (index != index_) co_return Error(ErrorKind::io, "the tool index failed and is being built again");
   matches.more = hits->more;
   for (const search::Hit& hit : hits->hits) {
     const CatalogueEntry& tool = documents_.tool(hit.number);
@@ -50,20 +58,30 @@ Task<Result<ToolSearch::Matches>> ToolSearch::find(Request request) {
   co_return matches;
 }
 
+bool ToolSearch::was_queued(const std::shared_ptr<const Catalogue>& catalogue) const {
+  return last_queued_.lock() == catalogue ||
+         std::ranges::any_of(visible_, [&catalogue](const VisibleDocuments& visible) {
+           return visible.all_indexed && visible.catalogue.lock() == catalogue;
+         });
+}
+
 std::uint64_t ToolSearch::queue_missing(const std::shared_ptr<const Catalogue>& catalogue) {
-  const bool queued_before =
-      last_queued_.lock() == catalogue || std::ranges::any_of(visible_, [&](const VisibleDocuments& visible) {
-        return visible.catalogue.lock() == catalogue;
-      });
-  if (queued_before) return queued_count_;
+  if (was_queued(catalogue)) return queued_count_;
+  const std::uint64_t queued_before = queued_count_;
   last_queued_ = catalogue;
   for (const Catalogue::ListedServer& server : catalogue->servers()) {
     ServerPolicyPtr policy = policy_of(*servers_, server.name);
     if (documents_.has(server.lists, policy)) continue;
-    const ToolDocuments::Numbers& numbers = documents_.add(server.lists, policy);
-    queue_.push_back(QueuedLists{server.lists, std::move(policy), numbers});
+    const ToolDocuments::Numbers* const numbers = documents_.add(server.lists, policy);
+    if (!numbers) {
+      last_queued_.reset();  // The next search tries again.
+      continue;
+    }
+    queue_.push_back(QueuedLists{server.lists, std::move(policy), *numbers});
     ++queued_count_;
   }
+  if (queued_count_ != queued_before)
+    std::erase_if(visible_, [](const VisibleDocuments& visible) { return !visible.all_indexed; });
   if (!std::exchange(building_, true)) loop_.spawn(build(shared_from_this()));
   return queued_count_;
 }
@@ -75,6 +93,7 @@ Task<void> ToolSearch::build(std::shared_ptr<ToolSearch> self) {
     std::vector<search::Document> batch = self->next_batch();
     const std::uint64_t built = self->queued_count_ - self->queue_.size();
     done = co_await index->put(std::move(batch));
+    if (!done) break;
     self->built_count_ = built;
     std::exchange(self->batch_done_, Event()).set();
   }
@@ -112,41 +131,48 @@ Task<bool> ToolSearch::wait_until_built(std::uint64_t count, std::stop_token sto
   co_return built_count_ >= count;
 }
 
-std::shared_ptr<const search::DocumentSet> ToolSearch::visible_documents(const Request& request) {
-  if (request.domain) return std::make_shared<const search::DocumentSet>(collect_documents(request));
+const ToolSearch::VisibleDocuments& ToolSearch::visible_documents(const Request& request) {
   const auto found = std::ranges::find_if(visible_, [&request](const VisibleDocuments& visible) {
-    return visible.modern == request.modern && visible.catalogue.lock() == request.catalogue;
+    return visible.modern == request.modern && visible.domain == request.domain &&
+           visible.catalogue.lock() == request.catalogue;
   });
   VisibleDocuments visible;
   if (found != visible_.end()) {
     visible = std::move(*found);
     visible_.erase(found);
   } else {
-    visible.catalogue = request.catalogue;
-    visible.modern = request.modern;
-    visible.documents = std::make_shared<const search::DocumentSet>(collect_documents(request));
+    visible = collect_documents(request);
   }
   visible_.push_front(std::move(visible));
   if (visible_.size() > kMaxVisibleSets) visible_.pop_back();
-  return visible_.front().documents;
+  return visible_.front();
 }
 
-search::DocumentSet ToolSearch::collect_documents(const Request& request) const {
+ToolSearch::VisibleDocuments ToolSearch::collect_documents(const Request& request) const {
+  VisibleDocuments visible;
+  visible.catalogue = request.catalogue;
+  visible.modern = request.modern;
+  visible.domain = request.domain;
   search::DocumentSet documents;
   for (const Catalogue::ListedServer& server : request.catalogue->servers()) {
+    const ToolDocuments::Numbers* const numbers = documents_.find(server.lists);
+    if (!numbers) {
+      visible.all_indexed = false;
+      continue;
+    }
     if (request.domain && domain_of(*policy_of(*servers_, server.name)) != *request.domain) continue;
     const auto& tools = server.lists->entries(ListKind::tools);
-    const ToolDocuments::Numbers& numbers = documents_.find(server.lists);
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      if (is_discoverable(tools[i], request.modern)) documents.insert(numbers[i]);
+    for (std::size_t i = 0; i < numbers->size(); ++i) {
+      if (is_discoverable(tools[i], request.modern)) documents.insert((*numbers)[i]);
     }
   }
-  return documents;
+  visible.documents = std::make_shared<const search::DocumentSet>(std::move(documents));
+  return visible;
 }
 
 void ToolSearch::reset() {
   index_ = std::make_shared<search::ToolIndex>(loop_);
-  documents_ = ToolDocuments();
+  documents_ = ToolDocuments(documents_.max_tools());
   queue_.clear();
   visible_.clear();
   last_queued_.reset();

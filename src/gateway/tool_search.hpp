@@ -34,14 +34,19 @@ class ToolSearch : public std::enable_shared_from_this<ToolSearch> {
   // The limit search_index_wait: a search waits this long for tools that are not indexed yet.
   static constexpr std::chrono::seconds kIndexWait{10};
 
-  ToolSearch(Loop& loop, std::shared_ptr<const ServerTable> servers)
-      : loop_(loop), servers_(std::move(servers)), index_(std::make_shared<search::ToolIndex>(loop)) {}
+  ToolSearch(Loop& loop, std::shared_ptr<const ServerTable> servers,
+             std::size_t max_indexed_tools = ToolDocuments::kMaxIndexedTools)
+      : loop_(loop),
+        servers_(std::move(servers)),
+        index_(std::make_shared<search::ToolIndex>(loop)),
+        documents_(max_indexed_tools) {}
 
   struct Request {
     Request() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
     // Other tools are not found and have no influence on the scores.
     std::shared_ptr<const Catalogue> catalogue;
+    std::string client;                 // see client_key()
     std::string text;                   // any bytes
     std::optional<std::string> domain;  // search only this domain
     std::size_t limit = 10;
@@ -55,9 +60,10 @@ class ToolSearch : public std::enable_shared_from_this<ToolSearch> {
   struct Matches {
     std::vector<Match> tools;  // the best first
     bool more = false;
-    bool complete = true;  // whether all tools of the catalogue have been searched
+    bool complete = true;     // whether the index had been built
+    bool all_indexed = true;  // whether the index has all tools; max_indexed_tools is reached otherwise
   };
-  // Fails if the index is overloaded or fails.
+  // Fails if the index is overloaded, if searches of this client are, or if the index fails.
   Task<Result<Matches>> find(Request request);
 
  private:
@@ -68,14 +74,18 @@ class ToolSearch : public std::enable_shared_from_this<ToolSearch> {
     ToolDocuments::Numbers numbers;
     std::size_t next = 0;
   };
-  // The documents that the clients of one catalogue can find.
+  // The documents that the clients of one catalogue can find, in one domain or in all.
   struct VisibleDocuments {
     std::weak_ptr<const Catalogue> catalogue;
     bool modern = true;
+    std::optional<std::string> domain;
     std::shared_ptr<const search::DocumentSet> documents;
+    bool all_indexed = true;  // whether all tools of the catalogue have documents
   };
   static constexpr std::size_t kMaxVisibleSets = 16;  // further ones are computed again for each search
 
+  // Returns whether the catalogue was searched lately, and all its lists were queued.
+  bool was_queued(const std::shared_ptr<const Catalogue>& catalogue) const;
   // Queues the lists of the catalogue that are not indexed, unless it was searched lately. Returns the number
   // of lists that have been queued so far, including these.
   std::uint64_t queue_missing(const std::shared_ptr<const Catalogue>& catalogue);
@@ -85,8 +95,9 @@ class ToolSearch : public std::enable_shared_from_this<ToolSearch> {
   std::vector<search::Document> next_batch();
   // Waits until so many queued lists are indexed, or kIndexWait has passed. Returns whether they are.
   Task<bool> wait_until_built(std::uint64_t count, std::stop_token stop);
-  std::shared_ptr<const search::DocumentSet> visible_documents(const Request& request);
-  search::DocumentSet collect_documents(const Request& request) const;
+  // The reference is valid until the next call.
+  const VisibleDocuments& visible_documents(const Request& request);
+  VisibleDocuments collect_documents(const Request& request) const;
   // Discards the index after a failure. The next search builds it again.
   void reset();
 
@@ -95,8 +106,8 @@ class ToolSearch : public std::enable_shared_from_this<ToolSearch> {
   std::shared_ptr<search::ToolIndex> index_;
   ToolDocuments documents_;
   std::deque<QueuedLists> queue_;
-  std::weak_ptr<const Catalogue> last_queued_;
-  std::uint64_t queued_count_ = 0;  // lists
+  std::weak_ptr<const Catalogue> last_queued_;  // with all its lists
+  std::uint64_t queued_count_ = 0;              // lists
   std::uint64_t built_count_ = 0;
   bool building_ = false;
   Event batch_done_;                      // set, and replaced by a new event, after each batch

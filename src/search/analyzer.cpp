@@ -46,15 +46,21 @@ std::vector<std::string> Analyzer::stems(std::string_view text) const {
   return found;
 }
 
-void Analyzer::each_document_stem(std::string_view text, const Stemmer::Visit& visit) const {
+void Analyzer::each_document_stem(std::string_view text, const VisitStem& visit) const {
   const PreparedText prepared = prepare_text(text);
   stemmer_.each_stem(prepared.words, [this, &visit](std::string_view stem) {
-    if (fillers_.find(stem) == fillers_.end()) visit(stem);
+    visit(stem, is_filler(stem) ? StemKind::filler : StemKind::word);
   });
   for (const CharacterRun& run : prepared.runs) {
-    add_characters(run, visit);
-    add_pairs(run, visit);
+    add_characters(run, [&visit](std::string_view character) { visit(character, StemKind::word); });
+    add_pairs(run, [&visit](std::string_view pair) { visit(pair, StemKind::pair); });
   }
+}
+
+void Analyzer::each_filler(std::string_view text, const Stemmer::Visit& visit) const {
+  stemmer_.each_stem(prepare_text(text).words, [this, &visit](std::string_view stem) {
+    if (is_filler(stem)) visit(stem);
+  });
 }
 
 std::vector<QueryStem> Analyzer::query_stems(std::string_view text) const {
@@ -62,7 +68,7 @@ std::vector<QueryStem> Analyzer::query_stems(std::string_view text) const {
   const std::vector<std::string> all = stems(prepared.words);
   std::vector<QueryStem> found;
   for (const std::string& stem : all) {
-    if (fillers_.find(stem) == fillers_.end()) found.push_back({stem, false});
+    if (!is_filler(stem)) found.push_back({stem, false});
   }
   const std::size_t words = found.size();
   for (std::size_t i = 0; i + 1 < words; ++i) found.push_back({found[i].stem + found[i + 1].stem, true});

@@ -18,16 +18,28 @@ struct QueryStem {
   bool joined = false;  // two adjacent words written as one
 };
 
+enum class StemKind {
+  word,    // also a character of a script that does not separate words
+  filler,  // see filler_words()
+  pair     // two adjacent characters of such a script, which are also visited one by one
+};
+
 class Analyzer {
  public:
+  using VisitStem = std::function<void(std::string_view stem, StemKind kind)>;
+
   static Result<Analyzer> create(sqlite3* database);
 
-  // Calls visit(stem) for each stem of a document's text. Fillers are left out.
-  void each_document_stem(std::string_view text, const Stemmer::Visit& visit) const;
-  // Returns the stems of a query in order, with duplicates. Adjacent words are also searched for as one word
+  // Calls visit for each stem of a document's text.
+  void each_document_stem(std::string_view text, const VisitStem& visit) const;
+  // Calls visit for each filler of a query.
+  void each_filler(std::string_view text, const Stemmer::Visit& visit) const;
+  // Returns the stems of a query in order, with duplicates, without fillers. Adjacent words are also searched
+  // for as one word
   // ("file system" finds "filesystem").
   std::vector<QueryStem> query_stems(std::string_view text) const;
 
+  bool is_filler(std::string_view stem) const { return fillers_.find(stem) != fillers_.end(); }
   bool is_weak(std::string_view stem) const { return weak_.find(stem) != weak_.end(); }
   // Returns the stems of the synonyms of the word with this stem.
   const std::vector<std::string>& synonyms(std::string_view stem) const;

@@ -18,14 +18,20 @@ class StemCounter {
   void add(std::string_view text, bool in_name = false) {
     text = text.substr(0, bytes_left_);
     bytes_left_ -= text.size();
-    analyzer_.each_document_stem(text, [this, in_name](std::string_view stem) {
+    analyzer_.each_document_stem(text, [this, in_name](std::string_view stem, StemKind kind) {
+      // Fillers of a name are indexed, so that "hello" finds the tool `hello`, but they are not marked as
+      // parts of the name, because queries need not mention them.
+      if (kind == StemKind::filler && !in_name) return;
       const StemNumber number = vocabulary_.intern(stem);
       StemCount& count = counts_[number];
       count.stem = number;
       ++count.count;
-      count.in_name = count.in_name || in_name;
+      count.in_name = count.in_name || (in_name && kind != StemKind::filler);
+      if (kind != StemKind::pair) ++length_;
     });
   }
+  // Returns the number of words and characters.
+  std::uint32_t length() const noexcept { return length_; }
   std::vector<StemCount> sorted() const {
     std::vector<StemCount> stems;
     stems.reserve(counts_.size());
@@ -39,6 +45,7 @@ class StemCounter {
   const Analyzer& analyzer_;
   Vocabulary& vocabulary_;
   std::unordered_map<StemNumber, StemCount> counts_;
+  std::uint32_t length_ = 0;
   std::size_t bytes_left_ = DocumentStore::kMaxDocumentBytes;
 };
 
@@ -101,7 +108,7 @@ EncodedDocument DocumentStore::encode(const ToolText& text) {
   for (const std::string& tag : text.tags) counter.add(tag);
   counter.add(text.description);
   counter.add(parameter_text(json::View(text.input_schema), kMaxDocumentBytes));
-  return EncodedDocument(counter.sorted());
+  return EncodedDocument(counter.sorted(), counter.length());
 }
 
 Result<void> DocumentStore::remove_one(DocumentNumber number) {

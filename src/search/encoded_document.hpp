@@ -21,19 +21,18 @@ class EncodedDocument {
  public:
   EncodedDocument() = default;
   // REQUIRES: `stems` is sorted by number, without duplicates.
-  explicit EncodedDocument(const std::vector<StemCount>& stems) {
+  EncodedDocument(const std::vector<StemCount>& stems, std::uint32_t length) : length_(length) {
     StemNumber previous = 0;
     for (const StemCount& stem : stems) {
       append((stem.stem - previous) << 2 | (stem.in_name ? 2u : 0u) | (stem.count > 1 ? 1u : 0u));
       if (stem.count > 1) append(stem.count);
       previous = stem.stem;
-      length_ += stem.count;
     }
     bytes_.shrink_to_fit();
   }
 
   bool empty() const noexcept { return bytes_.empty(); }
-  std::uint32_t length() const noexcept { return length_; }  // the sum of all counts
+  std::uint32_t length() const noexcept { return length_; }  // for BM25
   template <class Visit>
   void each_stem(Visit&& visit) const {
     StemNumber stem = 0;

@@ -1,6 +1,7 @@
 #include "search/ranking.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -41,36 +42,46 @@ std::vector<StemNumber> completions(const Vocabulary& vocabulary, const Statisti
   return found;
 }
 
-// Determines the weight of each stem of a query, without regard to its frequency in documents. Stems without
-// visible documents have none.
+// Determines the weight of each stem of a query: that of the word in the query, times its inverse document
+// frequency. Stems without visible documents have none.
 class QueryWeights {
  public:
   QueryWeights(const DocumentStore& store, const Statistics& statistics)
       : analyzer_(store.analyzer()), vocabulary_(store.vocabulary()), statistics_(statistics) {}
 
   void add_text(std::string_view text) {
-    for (const QueryStem& word : analyzer_.query_stems(text)) {
-      const double weight = analyzer_.is_weak(word.stem) ? kWeakWordWeight : 1;
-      if (!add(word.stem, weight) && !word.joined) complete(word.stem);
-      for (const std::string& synonym : analyzer_.synonyms(word.stem)) add(synonym, weight * kSynonymWeight);
-    }
+    for (const QueryStem& word : analyzer_.query_stems(text)) add_word(word);
+    if (weights_.empty()) analyzer_.each_filler(text, [this](std::string_view stem) { add(stem, 1); });
   }
   const std::map<StemNumber, double>& weights() const noexcept { return weights_; }
 
  private:
-  // Returns false if no visible document has the stem.
-  bool add(std::string_view text, double weight) {
+  static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
+  void add_word(const QueryStem& word) {
+    const double factor = factor_of(word.stem);
+    const double weight = add(word.stem, factor);
+    if (weight == 0 && !word.joined) complete(word.stem);
+    // A rare synonym counts no more than a common word that the query has.
+    const double limit = weight > 0 ? weight * kSynonymWeight : kUnlimited;
+    for (const std::string& synonym : analyzer_.synonyms(word.stem))
+      add(synonym, factor * factor_of(synonym) * kSynonymWeight, limit);
+  }
+  double factor_of(std::string_view stem) const { return analyzer_.is_weak(stem) ? kWeakWordWeight : 1; }
+  // Returns the weight of the stem, at most `limit`; 0 if no visible document has it.
+  double add(std::string_view text, double factor, double limit = kUnlimited) {
     const std::optional<StemNumber> stem = vocabulary_.find(text);
-    if (!stem || statistics_.documents(*stem) == 0) return false;
+    if (!stem || statistics_.documents(*stem) == 0) return 0;
+    const double weight = std::min(factor * statistics_.weight(*stem), limit);
     raise(*stem, weight);
-    return true;
+    return weight;
   }
   // Adds the words that begin with a word that no document has ("kube" finds "kubernetes").
   void complete(std::string_view prefix) {
     if (prefix.size() < kMinCompletedBytes || completed_ == kMaxCompletedWords) return;
     ++completed_;
     for (const StemNumber stem : completions(vocabulary_, statistics_, prefix))
-      raise(stem, kCompletionWeight);
+      raise(stem, kCompletionWeight * statistics_.weight(stem));
   }
   void raise(StemNumber stem, double weight) {
     double& known = weights_[stem];
@@ -95,8 +106,10 @@ Result<Hits> Ranking::search(const Query& query) {
   for (const Term& term : terms) weights_[term.stem] = term.weight;
   std::vector<Hit> hits;
   hits.reserve(found->size());
-  for (const DocumentNumber number : *found)
-    hits.push_back({number, score(store_.document(number), *statistics)});
+  for (const DocumentNumber number : *found) {
+    const double points = score(store_.document(number), *statistics);
+    if (points > 0) hits.push_back({number, points});
+  }
   for (const Term& term : terms) weights_[term.stem] = 0;
 
   const std::size_t begin = std::min(query.offset, hits.size());
@@ -117,8 +130,7 @@ std::vector<Ranking::Term> Ranking::query_terms(std::string_view text, const Sta
   QueryWeights words(store_, statistics);
   words.add_text(text);
   std::vector<Term> terms;
-  for (const auto& [stem, weight] : words.weights())
-    terms.push_back({stem, weight * statistics.weight(stem)});
+  for (const auto& [stem, weight] : words.weights()) terms.push_back({stem, weight});
   if (terms.size() > kMaxQueryTerms) {
     std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.weight > b.weight; });
     terms.resize(kMaxQueryTerms);
@@ -129,11 +141,24 @@ std::vector<Ranking::Term> Ranking::query_terms(std::string_view text, const Sta
   return terms;
 }
 
+// Returns whether it is cheaper to score all visible documents than to read the postings, which hidden
+// documents have as well. Both have the same hits, because kMaxPostings is not reached either way.
+bool Ranking::should_score_all(const std::vector<Term>& terms, const Statistics& statistics) const {
+  if (statistics.count() > kMaxPostings) return false;
+  std::size_t postings = 0;
+  for (const Term& term : terms) postings += store_.vocabulary().documents(term.stem);
+  return statistics.count() < postings;
+}
+
 // Returns the documents to be scored: those with rare words of the query. Documents that only have common
 // words are left out if there are enough others.
 Result<std::vector<DocumentNumber>> Ranking::candidates(const std::vector<Term>& terms, const Query& query,
                                                         const Statistics& statistics) {
   std::vector<DocumentNumber> found;
+  if (query.visible && should_score_all(terms, statistics)) {
+    query.visible->each([&found](DocumentNumber number) { found.push_back(number); });
+    return found;
+  }
   std::vector<bool> seen(store_.number_bound());
   std::size_t postings = 0;
   for (const Term& term : terms) {

@@ -43,6 +43,7 @@ class Ranking {
   };
 
   std::vector<Term> query_terms(std::string_view text, const Statistics& statistics) const;
+  bool should_score_all(const std::vector<Term>& terms, const Statistics& statistics) const;
   Result<std::vector<DocumentNumber>> candidates(const std::vector<Term>& terms, const Query& query,
                                                  const Statistics& statistics);
   double score(const EncodedDocument& document, const Statistics& statistics) const;

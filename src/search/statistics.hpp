@@ -15,7 +15,7 @@ class Statistics {
   // `visible` null: all documents of the store.
   Statistics(const DocumentStore& store, const DocumentSet* visible);
 
-  bool empty() const noexcept { return count_ == 0; }
+  std::size_t count() const noexcept { return count_; }  // of documents
   double mean_length() const noexcept { return mean_length_; }
   std::uint32_t documents(StemNumber stem) const noexcept;
   // Returns the inverse document frequency of a stem: the rarer, the greater; above zero.
@@ -36,7 +36,7 @@ class StatisticsCache {
   std::shared_ptr<const Statistics> get(const std::shared_ptr<const DocumentSet>& visible);
 
  private:
-  static constexpr std::size_t kMaxEntries = 8;
+  static constexpr std::size_t kMaxEntries = 16;
   struct Entry {
     std::shared_ptr<const DocumentSet> visible;
     std::uint64_t generation = 0;  // of the store

@@ -6,11 +6,12 @@
 
 namespace fairlead::search {
 
-// Words without meaning of their own, such as articles. They are neither indexed nor searched for.
+// Words without meaning of their own, such as articles. They are only indexed as parts of a tool's name, and
+// only searched for if no other word of a query is found.
 std::span<const std::string_view> filler_words() noexcept;
 
-// Words that say little in a request, such as "show" and "find". They are indexed, and count little in a
-// query.
+// Words that say little in a request, such as "show" and "find", but may distinguish tools, such as "on" and
+// "off". They are indexed, and count little in a query.
 std::span<const std::string_view> weak_words() noexcept;
 
 // Groups of words that the names and descriptions of tools use for the same thing, separated by spaces.

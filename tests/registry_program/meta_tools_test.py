@@ -63,7 +63,9 @@ class MetaToolsTest(RegistryTest):
                     self.assertLessEqual({"tool_id", "server", "tool", "description", "score"}, set(item))
                 self.assertEqual([item["score"] for item in items], sorted((item["score"] for item in items), reverse=True))
         self.assertEqual([item["tool_id"] for item in self.items("file", domain="storage")], ["files__read_file"])
-        self.assertEqual(len(self.items("a", limit=1) or [0]), 1)
+        returning = self.items("returns", limit=50)
+        self.assertGreater(len(returning), 1)
+        self.assertEqual(self.items("returns", limit=1), returning[:1])
 
     def test_strange_queries_are_answered(self):
         queries = ("", " ", '"', "'", "* OR 1=1", 'NEAR("a" "b")', "name:x", "-", "(", "\x00", "é" * 1000, "a" * 100_000, "\U0001f600", "SELECT * FROM x; --", "AND OR NOT")
@@ -106,13 +108,14 @@ class MetaToolsTest(RegistryTest):
     def test_error_is_that_of_the_direct_call(self):
         self.gateway.patch(f"/mcp/servers/{self.row['id']}", {"tools": {"deny": ["play_music"]}})
         self.assertTrue(until(lambda: "toy__play_music" not in self.direct.tools()))
-        for name in ("toy__die", "toy__play_music"):
-            wanted = self.direct.error("tools/call", name=name, arguments={})
-            found = self.client.post("tools/call", name="execute_tool", arguments={"tool_id": name, "params": {}})
-            error = found.get("error") or found["result"]
-            self.assertTrue("error" in found or error.get("isError"), found)
-            if "error" in found and "data" in wanted:
-                self.assertEqual(error["data"].get("code"), wanted["data"].get("code"))
+        wanted = self.direct.error("tools/call", name="toy__die", arguments={})
+        found = self.client.error("tools/call", name="execute_tool", arguments={"tool_id": "toy__die", "params": {}})
+        self.assertEqual((found["code"], found["data"]["code"]), (wanted["code"], wanted["data"]["code"]))
+        # An unknown tool is an error for the model, which can correct it.
+        self.assertEqual(self.direct.error("tools/call", name="toy__play_music", arguments={})["data"]["code"], "unknown_name")
+        denied = self.execute("toy__play_music")
+        self.assertTrue(denied["isError"], denied)
+        self.assertTrue(denied["content"][0]["text"].startswith("Unknown tool: toy__play_music."), denied)
         self.assertTrue(self.direct.text("toy__pid").isdigit())
 
     def test_arguments_of_execute_tool_are_checked(self):
@@ -121,10 +124,11 @@ class MetaToolsTest(RegistryTest):
             response = self.client.post("tools/call", name="execute_tool", arguments=arguments)
             self.assertTrue("error" in response or response["result"].get("isError"), (arguments, response))
 
-    def test_direct_calls_of_unlisted_tools_are_refused_at_the_discover_endpoint_or_equal(self):
-        response = self.client.post("tools/call", name="toy__echo", arguments={"a": 1})
-        if "result" in response and not response["result"].get("isError"):
-            self.assertEqual(response["result"]["content"][0]["text"], '{"a": 1}')
+    def test_unlisted_tools_can_be_called_directly_at_the_discover_endpoint(self):
+        self.assertNotIn("toy__echo", self.client.tools())
+        wanted = self.direct.post_text("tools/call", name="toy__echo", arguments={"a": 1})
+        found = self.client.post_text("tools/call", name="toy__echo", arguments={"a": 1})
+        self.assertEqual(result_text(found), result_text(wanted))
 
     def stream_of(self, name, arguments, **params):
         params = {"name": name, "arguments": arguments, **params, "_meta": {**META, "progressToken": "mine"}}
@@ -179,9 +183,20 @@ class MetaToolsTest(RegistryTest):
         self.gateway.request("DELETE", f"/mcp/servers/{self.other['id']}")
         self.assertTrue(until(lambda: not [item for item in self.items("photograph", limit=50) if item["server"] == "files"], 10))
 
-    def test_result_over_the_budget_is_refused_like_a_direct_call(self):
+    def test_large_result_is_returned(self):
         text = "x" * (1 << 20)
         self.assertEqual(json.loads(self.execute("toy__echo", text=text)["content"][0]["text"]), {"text": text})
+
+    def test_result_over_max_frame_bytes_is_refused_like_a_direct_call(self):
+        self.gateway.set_config("mcp.max_frame_bytes", 65536)
+        self.assert_exits_cleanly(self.gateway)
+        self.gateway = self.start()
+        self.direct, self.client = self.gateway.mcp(), self.gateway.mcp(DISCOVER)
+        text = "\u00e9" * 16384  # three times as many bytes in the result
+        wanted = self.direct.error("tools/call", name="toy__echo", arguments={"text": text})
+        found = self.client.error("tools/call", name="execute_tool", arguments={"tool_id": "toy__echo", "params": {"text": text}})
+        self.assertEqual((found["code"], found["data"]["code"]), (wanted["code"], wanted["data"]["code"]))
+        self.assertEqual(wanted["data"]["code"], "frame_too_large")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,9 @@ class AnalyzerTest : public testing::Test {
  protected:
   std::vector<std::string> document(std::string_view text) const {
     std::vector<std::string> stems;
-    analyzer_.each_document_stem(text, [&stems](std::string_view stem) { stems.emplace_back(stem); });
+    analyzer_.each_document_stem(text, [&stems](std::string_view stem, StemKind kind) {
+      if (kind != StemKind::filler) stems.emplace_back(stem);
+    });
     return stems;
   }
   bool query_has(std::string_view text, std::string_view stem) const {
@@ -35,8 +37,18 @@ TEST_F(AnalyzerTest, IdentifiersAreSplitAndKeptWhole) {
   EXPECT_EQ(document("URLs"), (Stems{"url"}));
 }
 
-TEST_F(AnalyzerTest, FillersAreLeftOut) {
+TEST_F(AnalyzerTest, FillersAreMarked) {
   EXPECT_EQ(document("the contents of a file"), (Stems{"content", "file"}));
+  Stems fillers;
+  analyzer_.each_filler("say hello to the world",
+                        [&fillers](std::string_view stem) { fillers.emplace_back(stem); });
+  EXPECT_EQ(fillers, (Stems{"hello", "to", "the"}));
+}
+
+TEST_F(AnalyzerTest, DirectionsAreWords) {
+  EXPECT_EQ(document("turn_off"), (Stems{"turn", "off"}));
+  EXPECT_TRUE(query_has("log in", "login"));
+  EXPECT_TRUE(analyzer_.is_weak("off"));
 }
 
 TEST_F(AnalyzerTest, UnspacedScriptsAreIndexedAsCharactersAndPairs) {

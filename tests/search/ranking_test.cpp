@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <limits>
 #include <random>
 
 namespace fairlead::search {
@@ -61,6 +64,52 @@ TEST_F(RankingTest, SynonymsAndBeginningsOfWordsAreFound) {
   put(9, "kubernetes_status");
   EXPECT_EQ(numbers(search("remove folder")), Numbers{7});
   EXPECT_EQ(numbers(search("kube")), Numbers{9});
+}
+
+TEST_F(RankingTest, DirectionsDistinguishTools) {
+  put(0, "turn_on", "Turns on a device.");
+  put(1, "turn_off", "Turns off a device.");
+  EXPECT_EQ(numbers(search("turn off")), (Numbers{1, 0}));
+  EXPECT_EQ(numbers(search("turn on")), (Numbers{0, 1}));
+}
+
+TEST_F(RankingTest, NameOfFillersIsFoundByAQueryWithoutOtherMatches) {
+  put(0, "hello");
+  put(1, "who_am_i", "Returns the name of the user.");
+  put(2, "read_the_file", "Reads a file: you say where.");
+  EXPECT_EQ(numbers(search("hello")), Numbers{0});
+  EXPECT_EQ(numbers(search("greet hello")), Numbers{0});
+  EXPECT_EQ(numbers(search("who am I")), Numbers{1});
+  EXPECT_EQ(numbers(search("who am I", set_of({0, 2}))), Numbers());
+  EXPECT_EQ(numbers(search("where")), Numbers());  // not part of a name
+  EXPECT_EQ(numbers(search("hello file")), Numbers{2});
+}
+
+TEST_F(RankingTest, WeakSynonymCountsLessThanTheWeakWordItself) {
+  put(0, "read");
+  put(1, "get");
+  const Hits by_synonym = search("read", set_of({1}));
+  const Hits by_word = search("get", set_of({1}));
+  ASSERT_EQ(numbers(by_synonym), Numbers{1});
+  ASSERT_EQ(numbers(by_word), Numbers{1});
+  EXPECT_LT(by_synonym.hits[0].score, by_word.hits[0].score);
+}
+
+TEST_F(RankingTest, RareSynonymDoesNotOutweighACommonWordOfTheQuery) {
+  for (DocumentNumber i = 0; i < 8; ++i) put(i, "delete");
+  put(8, "erase");
+  put(9, "alpha");
+  const Hits hits = search("delete");
+  ASSERT_EQ(hits.hits.size(), 9u);
+  EXPECT_EQ(hits.hits.back().number, 8u);
+}
+
+TEST_F(RankingTest, CharacterPairsDoNotLengthenADocument) {
+  put(0, "alpha", "天气预报");
+  put(1, "alpha", "red blue green gray");
+  const Hits hits = search("alpha");
+  ASSERT_EQ(hits.hits.size(), 2u);
+  EXPECT_DOUBLE_EQ(hits.hits[0].score, hits.hits[1].score);
 }
 
 TEST_F(RankingTest, ReplacedTextIsNoLongerFound) {
@@ -125,6 +174,29 @@ TEST_F(RankingTest, ScoresDoNotDependOnHiddenDocuments) {
   ASSERT_EQ(numbers(after), numbers(before));
   for (std::size_t i = 0; i < before.hits.size(); ++i)
     EXPECT_DOUBLE_EQ(after.hits[i].score, before.hits[i].score);
+}
+
+// Compares the time of queries with and without a visible set, which need not be accurate: they differ by two
+// orders of magnitude.
+TEST_F(RankingTest, HiddenDocumentsDoNotSlowDownAQuery) {
+  std::vector<Document> documents(5'000);
+  for (DocumentNumber i = 0; i < documents.size(); ++i) {
+    documents[i].number = i;
+    documents[i].text.name = "alpha beta gamma delta";
+  }
+  ASSERT_TRUE(store_->put(documents));
+  const auto visible = set_of({7, 77, 777});
+  const auto time_of = [this](const std::shared_ptr<const DocumentSet>& set) {
+    std::clock_t least = std::numeric_limits<std::clock_t>::max();
+    for (int i = 0; i < 10; ++i) {
+      const std::clock_t begin = std::clock();
+      search("alpha beta gamma delta", set);
+      least = std::min(least, std::clock() - begin);
+    }
+    return least;
+  };
+  EXPECT_EQ(numbers(search("alpha", visible)), (Numbers{7, 77, 777}));
+  EXPECT_LT(time_of(visible), time_of(nullptr) / 5);
 }
 
 TEST_F(RankingTest, HiddenWordsDoNotStopACompletion) {

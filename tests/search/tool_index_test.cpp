@@ -1,6 +1,7 @@
 #include "search/tool_index.hpp"
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include "fairlead/loop/all.hpp"
 
@@ -22,22 +23,60 @@ Query query_for(std::string text) {
   return query;
 }
 
-Task<void> collect_error(ToolIndex& index, std::vector<Error>& errors) {
-  const Result<Hits> hits = co_await index.query(query_for("alpha"));
-  if (!hits) errors.push_back(hits.error());
-}
+// Blocks the thread of an index when it next uses SQLite, as long as this object exists.
+class IndexBlock {
+ public:
+  IndexBlock() { sqlite3_mutex_enter(mutex_); }
+  ~IndexBlock() { sqlite3_mutex_leave(mutex_); }
+  IndexBlock(const IndexBlock&) = delete;
 
-Task<void> put_many(ToolIndex& index) {
-  const Result<void> done = co_await index.put(documents(20'000, "alpha beta gamma"));
-  EXPECT_TRUE(done);
-}
+ private:
+  sqlite3_mutex* mutex_ = sqlite3_mutex_alloc(SQLITE_MUTEX_STATIC_MEM);
+};
 
-// The large change keeps the thread busy while the queries are started, all in one turn of the loop.
-Task<Result<void>> change_and_query(Loop& loop, ToolIndex& index, std::vector<Error>& errors) {
-  loop.spawn(put_many(index));
-  for (int i = 0; i < 10; ++i) loop.spawn(collect_error(index, errors));
-  co_return Result<void>();
-}
+// Operations that wait for the index at the same time.
+struct QueueTest {
+  explicit QueueTest(const ToolIndexLimits& limits) : index(loop, limits) {}
+
+  Task<void> put() {
+    ++started;
+    std::vector<Document> put = documents(3, "alpha");
+    Task<Result<void>> putting = index.put(std::move(put));
+    const Result<void> done = co_await putting;
+    EXPECT_TRUE(done) << done.error().message();
+    ++ended;
+  }
+  Task<void> query(std::string client) {
+    ++started;
+    Query query = query_for("alpha");
+    Task<Result<Hits>> querying = index.query(std::move(query), std::move(client));
+    const Result<Hits> hits = co_await querying;
+    if (!hits) errors.push_back(hits.error());
+    ++ended;
+  }
+  // Starts ten queries of each client between two changes, while the index is blocked by the first one.
+  void run(const std::vector<std::string>& clients) {
+    const int count = static_cast<int>(clients.size()) * 10 + 2;
+    started = ended = 0;
+    errors.clear();
+    {
+      const IndexBlock block;
+      loop.spawn(put());
+      for (const std::string& client : clients) {
+        for (int i = 0; i < 10; ++i) loop.spawn(query(client));
+      }
+      loop.spawn(put());
+      loop.run_until([&] { return started == count; });
+    }
+    loop.run_until([&] { return ended == count; });
+  }
+
+  Loop loop;
+  ToolIndex index;
+  std::vector<Error> errors;
+  int started = 0;
+  int ended = 0;
+};
 
 TEST(ToolIndexTest, QueryFindsWhatWasPutAndNotWhatWasRemoved) {
   Loop loop;
@@ -51,16 +90,27 @@ TEST(ToolIndexTest, QueryFindsWhatWasPutAndNotWhatWasRemoved) {
   EXPECT_EQ(hits->hits[1].number, 2u);
 }
 
-TEST(ToolIndexTest, OperationsFailWhenTheQueueIsFull) {
-  Loop loop;
+TEST(ToolIndexTest, QueriesFailButChangesDoNotWhenTheQueueIsFull) {
   ToolIndexLimits limits;
   limits.max_search_queue = 2;
-  ToolIndex index(loop, limits);
-  std::vector<Error> errors;
-  ASSERT_TRUE(loop.block_on(change_and_query(loop, index, errors)));
-  ASSERT_GE(errors.size(), 7u);
-  EXPECT_EQ(errors.front().kind(), ErrorKind::resource_exhausted);
-  EXPECT_NE(errors.front().message().find("max_search_queue (2)"), std::string::npos);
+  QueueTest test(limits);
+  test.run({"a"});
+  ASSERT_EQ(test.errors.size(), 8u);
+  EXPECT_EQ(test.errors.front().kind(), ErrorKind::resource_exhausted);
+  EXPECT_NE(test.errors.front().message().find("max_search_queue (2)"), std::string::npos);
+}
+
+TEST(ToolIndexTest, QueriesOfOneClientLeavePlacesInTheQueueToOthers) {
+  ToolIndexLimits limits;
+  limits.max_search_queue = 12;
+  limits.max_client_search_queue = 4;
+  QueueTest test(limits);
+  for (int i = 0; i < 2; ++i) {
+    test.run({"a", "b"});
+    EXPECT_EQ(test.errors.size(), 12u);
+    for (const Error& error : test.errors)
+      EXPECT_NE(error.message().find("max_client_search_queue (4)"), std::string::npos) << error.message();
+  }
 }
 
 TEST(ToolIndexTest, QueryThatWaitedTooLongFailsWithTimeout) {
