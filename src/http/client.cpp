@@ -10,6 +10,7 @@ namespace fairlead::http {
 namespace {
 
 constexpr int kMaxRedirects = 5;
+constexpr std::size_t kUsualHeadBytes = 512;  // allocated at once for the head of a request
 
 bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -273,8 +274,10 @@ Result<std::string> HttpClient::encode_head(const ClientRequest& request) const 
   for (const auto& [name, value] : options_.headers) fields.set(name, value);
   for (const auto& [name, value] : request.headers) fields.set(name, value);
 
-  std::string head =
-      request.method + " " + (absolute ? request.url.text() : request.url.target) + " HTTP/1.1\r\n";
+  std::string head;
+  head.reserve(kUsualHeadBytes);
+  head.append(request.method).append(" ");
+  head.append(absolute ? request.url.text() : request.url.target).append(" HTTP/1.1\r\n");
   for (const auto& [name, value] : fields) {
     if (!is_safe_in_header(name) || !is_safe_in_header(value))
       return Error(ErrorKind::validation,

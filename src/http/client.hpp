@@ -4,7 +4,6 @@
 #pragma once
 
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -109,7 +108,7 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
 
  private:
   friend class ClientResponse;
-  struct IdleConnection;
+  using IdleConnections = std::vector<std::unique_ptr<HttpClientConnection>>;
   using ResponseResult = Result<std::shared_ptr<ClientResponse>>;
 
   HttpClient(Loop& loop, ClientOptions options, Proxies proxies);
@@ -138,7 +137,7 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
   // Returns the most recently used idle connection to `origin`; null if there is none.
   std::unique_ptr<HttpClientConnection> acquire_idle(const std::string& origin);
   void add_idle(const std::string& origin, std::unique_ptr<HttpClientConnection> connection);
-  void remove_idle(const std::string& origin, const IdleConnection* idle);
+  void remove_idle(const HttpClientConnection* idle);
   Result<std::shared_ptr<TlsContext>> tls_context();
   // Returns a permit for one exchange. Fails with `resource_exhausted` if max_exchanges permits are held.
   Result<std::shared_ptr<void>> acquire_exchange_permit();
@@ -149,7 +148,7 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
   Redactor redactor_;
   std::shared_ptr<TlsContext> tls_;
   // The idle connections by origin; the most recently used one is the last.
-  std::map<std::string, std::list<std::unique_ptr<IdleConnection>>> idle_connections_;
+  std::map<std::string, IdleConnections> idle_connections_;
   std::size_t exchanges_in_progress_ = 0;
   bool closed_ = false;
 };

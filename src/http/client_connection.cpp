@@ -54,7 +54,8 @@ Task<void> CancellableWaiter::yield() {
 HttpClientConnection::HttpClientConnection(Loop& loop, std::unique_ptr<ByteStream> stream)
     : loop_(loop),
       stream_(std::move(stream)),
-      writer_(loop, *this, queue_, *stream_, stream_->remote_name(), std::chrono::milliseconds(0)) {}
+      writer_(loop, *this, queue_, *stream_, stream_->remote_name(), std::chrono::milliseconds(0)),
+      idle_timer_(loop) {}
 
 Task<Result<void>> HttpClientConnection::write(std::string head, const std::vector<Bytes>& body,
                                                std::shared_ptr<CancellableWaiter> waiter,
@@ -136,16 +137,31 @@ Error HttpClientConnection::timeout_error() const {
   return Error(ErrorKind::timeout, stream_->remote_name() + " did not respond in time");
 }
 
-void HttpClientConnection::watch_while_idle(std::function<void()> on_lost) {
-  watching_ = true;
-  stream_->when_readable([this, on_lost = std::move(on_lost)] {
-    if (!watching_) return;
+void HttpClientConnection::watch_while_idle(Clock::duration idle_timeout, Loop::Callback on_unusable) {
+  on_unusable_ = std::move(on_unusable);
+  idle_timer_.arm_after(idle_timeout, [this] { call_on_unusable(); });
+  wait_for_end_of_idle_connection();
+}
+
+void HttpClientConnection::stop_watching() {
+  on_unusable_ = nullptr;
+  idle_timer_.cancel();
+}
+
+void HttpClientConnection::wait_for_end_of_idle_connection() {
+  stream_->when_readable([this] {
+    if (!on_unusable_) return;
     // The socket is also readable after a TLS record without application data, such as a session ticket.
     std::array<char, 1> byte;
-    if (stream_->read(byte).status == ByteStream::IoStatus::again) return watch_while_idle(on_lost);
-    const std::function<void()> callback = on_lost;  // a copy, because the call may destroy this connection
-    callback();
+    if (stream_->read(byte).status == ByteStream::IoStatus::again) return wait_for_end_of_idle_connection();
+    call_on_unusable();
   });
+}
+
+void HttpClientConnection::call_on_unusable() {
+  Loop::Callback callback = std::exchange(on_unusable_, nullptr);
+  idle_timer_.cancel();
+  callback();
 }
 
 namespace {

@@ -98,11 +98,12 @@ class HttpClientConnection final : private StreamWriter::Owner {
   Task<Result<void>> read(ResponseParser& parser, std::string& body,
                           std::shared_ptr<CancellableWaiter> waiter, Clock::time_point deadline);
 
-  // Called for an idle connection. Calls `on_lost` once, when the connection becomes unusable: the server has
-  // closed it, or has sent data although no request is in progress.
-  void watch_while_idle(std::function<void()> on_lost);
-  // Ends watch_while_idle(): `on_lost` is no longer called. Call it before the connection is reused.
-  void stop_watching() noexcept { watching_ = false; }
+  // Called for an idle connection. Calls `on_unusable` once, after `idle_timeout` or when the connection
+  // becomes unusable: the server has closed it, or has sent data although no request is in progress.
+  // `on_unusable` may destroy the connection.
+  void watch_while_idle(Clock::duration idle_timeout, Loop::Callback on_unusable);
+  // Ends watch_while_idle(): `on_unusable` is no longer called. Call it before the connection is reused.
+  void stop_watching();
   void close() { stream_->close(); }
   // Transfers the stream to the caller, which continues with another protocol.
   std::unique_ptr<ByteStream> release();
@@ -132,6 +133,8 @@ class HttpClientConnection final : private StreamWriter::Owner {
   void on_flushed() override;
 
   Error timeout_error() const;
+  void wait_for_end_of_idle_connection();
+  void call_on_unusable();
 
   Loop& loop_;
   std::unique_ptr<ByteStream> stream_;
@@ -140,8 +143,9 @@ class HttpClientConnection final : private StreamWriter::Owner {
   // Woken when the write in progress is complete or has failed; null if no write is in progress.
   std::shared_ptr<CancellableWaiter> write_waiter_;
   std::optional<Error> output_error_;
-  bool watching_ = false;
-  int reads_since_yield_ = 0;  // consecutive reads since read() last yielded to the loop or waited for input
+  Timer idle_timer_;
+  Loop::Callback on_unusable_;  // empty: the connection is not watched
+  int reads_since_yield_ = 0;   // consecutive reads since read() last yielded to the loop or waited for input
   std::size_t bytes_since_yield_ = 0;
 };
 

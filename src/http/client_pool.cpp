@@ -6,17 +6,9 @@
 #include "base/uri.hpp"
 #include "connection/sockets.hpp"
 #include "fairlead/base/base64.hpp"
-#include "fairlead/loop/timer.hpp"
 #include "http/client.hpp"
 
 namespace fairlead::http {
-
-struct HttpClient::IdleConnection {
-  IdleConnection(Loop& loop, std::unique_ptr<HttpClientConnection> idle)
-      : connection(std::move(idle)), idle_timer(loop) {}
-  std::unique_ptr<HttpClientConnection> connection;
-  Timer idle_timer;
-};
 
 HttpClient::HttpClient(Loop& loop, ClientOptions options, Proxies proxies)
     : loop_(loop), options_(std::move(options)), proxies_(std::move(proxies)) {}
@@ -24,35 +16,31 @@ HttpClient::~HttpClient() = default;
 
 std::unique_ptr<HttpClientConnection> HttpClient::acquire_idle(const std::string& origin) {
   const auto found = idle_connections_.find(origin);
-  if (found == idle_connections_.end()) return nullptr;
+  if (found == idle_connections_.end() || found->second.empty()) return nullptr;
   // Returns the most recently used connection, so that connections that are not needed any more stay idle and
   // are closed after ClientOptions::idle_timeout.
-  std::unique_ptr<HttpClientConnection> connection = std::move(found->second.back()->connection);
+  std::unique_ptr<HttpClientConnection> connection = std::move(found->second.back());
   found->second.pop_back();
-  if (found->second.empty()) idle_connections_.erase(found);
   connection->stop_watching();
   return connection;
 }
 
 void HttpClient::add_idle(const std::string& origin, std::unique_ptr<HttpClientConnection> connection) {
   if (closed_ || options_.max_idle_connections == 0) return;
-  std::list<std::unique_ptr<IdleConnection>>& connections = idle_connections_[origin];
-  if (connections.size() >= options_.max_idle_connections) connections.pop_front();
-  connections.push_back(std::make_unique<IdleConnection>(loop_, std::move(connection)));
-  IdleConnection* const idle = connections.back().get();
-  const std::weak_ptr<HttpClient> weak = weak_from_this();
-  const auto on_lost = [weak, origin, idle] {
-    if (const auto self = weak.lock()) self->remove_idle(origin, idle);
-  };
-  idle->connection->watch_while_idle(on_lost);
-  idle->idle_timer.arm_after(options_.idle_timeout, on_lost);
+  IdleConnections& connections = idle_connections_[origin];
+  if (connections.size() >= options_.max_idle_connections) connections.erase(connections.begin());
+  // The client owns the connection, which calls back at most until it is removed.
+  connection->watch_while_idle(options_.idle_timeout, [this, idle = connection.get()] { remove_idle(idle); });
+  connections.push_back(std::move(connection));
 }
 
-void HttpClient::remove_idle(const std::string& origin, const IdleConnection* idle) {
-  const auto found = idle_connections_.find(origin);
-  if (found == idle_connections_.end()) return;
-  found->second.remove_if([&](const std::unique_ptr<IdleConnection>& entry) { return entry.get() == idle; });
-  if (found->second.empty()) idle_connections_.erase(found);
+void HttpClient::remove_idle(const HttpClientConnection* idle) {
+  const auto is_idle = [&](const auto& connection) { return connection.get() == idle; };
+  for (auto& [origin, connections] : idle_connections_) {
+    if (std::erase_if(connections, is_idle) == 0) continue;
+    if (connections.empty()) idle_connections_.erase(origin);
+    return;
+  }
 }
 
 void HttpClient::close() {

@@ -11,6 +11,8 @@ namespace fairlead::http {
 
 namespace {
 
+constexpr std::size_t kMinBlockBytes = 480;  // enough for the fields of most messages
+
 std::uint64_t load_word(const char* text) noexcept {
   std::uint64_t word = 0;
   std::memcpy(&word, text, sizeof word);
@@ -50,9 +52,16 @@ Headers::Headers(std::initializer_list<Field> fields) {
 
 void Headers::add(std::string_view name, std::string_view value) {
   const Sizes sizes{name.size(), value.size()};
-  char bytes[sizeof sizes];
-  std::memcpy(bytes, &sizes, sizeof sizes);
-  block_.append(bytes, sizeof bytes).append(name).append(value);
+  const std::size_t before = block_.size();
+  if (before == 0 && block_.capacity() < kMinBlockBytes) block_.reserve(kMinBlockBytes);
+  block_.resize_and_overwrite(before + sizeof sizes + name.size() + value.size(),
+                              [&](char* block, std::size_t size) {
+                                char* const field = block + before;
+                                std::memcpy(field, &sizes, sizeof sizes);
+                                std::memcpy(field + sizeof sizes, name.data(), name.size());
+                                std::memcpy(field + sizeof sizes + name.size(), value.data(), value.size());
+                                return size;
+                              });
 }
 
 void Headers::reserve(std::size_t fields, std::size_t bytes) {
