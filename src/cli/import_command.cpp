@@ -137,13 +137,15 @@ Error no_answer() {
 
 // Asks for the inputs that have no value yet. Values of inputs with the same name are asked for once. Fails
 // with `cancelled` if there is no answer, which differs from an empty one.
-Result<void> ask_for_inputs(const ImportSource& source, clients::ImportChoices& choices) {
+Result<void> ask_for_inputs(const ImportSource& source, clients::ImportChoices& choices,
+                            std::chrono::milliseconds timeout) {
   for (const clients::ImportedServer* const server : clients::selected_servers(source.file, choices)) {
     if (!server->skip_reason.empty()) continue;
     for (const clients::ImportInput& input : server->inputs) {
       if (choices.inputs.contains(input.name)) continue;
       const std::string question = question_of(input, server->name);
-      const std::optional<std::string> value = input.secret ? ask_secret(question) : ask(question);
+      const std::optional<std::string> value =
+          input.secret ? ask_secret(question, timeout) : ask(question, timeout);
       if (!value) return no_answer();
       if (!value->empty()) choices.inputs[input.name].push_back(*value);
     }
@@ -168,11 +170,13 @@ std::vector<std::string> literal_secrets_of(const ImportSource& source,
   return found;
 }
 
-std::optional<bool> offer_to_move(const std::vector<std::string>& secrets) {
+std::optional<bool> offer_to_move(const std::vector<std::string>& secrets,
+                                  std::chrono::milliseconds timeout) {
   std::string list;
   for (const std::string& secret : secrets) list += "\n  " + printable_line(secret);
   return confirm("These values look like secrets:" + list +
-                 "\nStore them encrypted instead of in the rows of the servers?");
+                     "\nStore them encrypted instead of in the rows of the servers?",
+                 timeout);
 }
 
 // ---- changes ---------------------------------------------------------------------------------------------
@@ -290,14 +294,14 @@ Task<Result<ImportOutcome>> plan_file(AdminClientPtr client, const ImportCommand
   const Result<void> allowed = refuse_secret_arguments(command, source);
   if (!allowed) co_return allowed.error();
   if (interactive) {
-    const Result<void> asked = ask_for_inputs(source, choices);
+    const Result<void> asked = ask_for_inputs(source, choices, command.options.gateway.wait_limit());
     if (!asked) co_return asked.error();
   }
   Result<std::vector<PlannedServer>> plan = co_await plan_with_rows(client, source, choices);
   if (!plan) co_return plan.error();
   const std::vector<std::string> literal = literal_secrets_of(source, *plan, choices);
   if (interactive && !literal.empty() && !choices.move_secrets && !command.keep_secrets) {
-    const std::optional<bool> move = offer_to_move(literal);
+    const std::optional<bool> move = offer_to_move(literal, command.options.gateway.wait_limit());
     if (!move) co_return no_answer();
     choices.move_secrets = *move;
     plan = co_await plan_with_rows(client, source, choices);

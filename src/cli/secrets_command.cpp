@@ -65,8 +65,9 @@ Result<std::string> read_stdin() {
   }
 }
 
-Result<std::string> ask_value(const std::string& name) {
-  std::optional<std::string> value = ask_secret("Value of " + name + ":");
+Result<std::string> ask_value(const SecretsOptions& options) {
+  std::optional<std::string> value =
+      ask_secret("Value of " + options.name + ":", options.gateway.wait_limit());
   if (!value) return usage_error("no value was entered");
   return std::move(*value);
 }
@@ -83,7 +84,7 @@ Result<std::string> read_value(const SecretsOptions& options) {
     return usage_error("--from-env: the variable " + options.from_env + " is not set");
   }
   const bool prompt = options.values.empty() && stdin_is_terminal();
-  return prompt ? ask_value(options.name) : read_stdin();
+  return prompt ? ask_value(options) : read_stdin();
 }
 
 // ---- rows ------------------------------------------------------------------------------------------------
@@ -239,8 +240,8 @@ Task<Result<int>> list_secrets(AdminClientPtr client, SecretsOptions options) {
 Task<Result<int>> remove_secret(AdminClientPtr client, SecretsOptions options) {
   const Result<json::Raw> row = co_await find_secret_row(client, options);
   if (!row) co_return row.error();
-  const Result<bool> confirmed =
-      confirm_destructive("Remove the secret " + described(options) + "?", options.yes);
+  const Result<bool> confirmed = confirm_destructive("Remove the secret " + described(options) + "?",
+                                                     options.yes, options.gateway.wait_limit());
   if (!confirmed) co_return confirmed.error();
   if (!*confirmed) co_return kRemoteError;
   const Result<json::Raw> removed = co_await client->remove("/secrets/" + text_of(json::View(*row), "id"));
@@ -252,7 +253,8 @@ Task<Result<int>> remove_secret(AdminClientPtr client, SecretsOptions options) {
 
 Task<Result<int>> rekey(AdminClientPtr client, SecretsOptions options) {
   const Result<bool> confirmed = confirm_destructive(
-      "Replace the keys that encrypt the secrets? Backups of the database need the former key.", options.yes);
+      "Replace the keys that encrypt the secrets? Backups of the database need the former key.", options.yes,
+      options.gateway.wait_limit());
   if (!confirmed) co_return confirmed.error();
   if (!*confirmed) co_return kRemoteError;
   json::Writer body;
@@ -295,6 +297,7 @@ CLI::App& add_secret_command(CLI::App& group, const char* name, const char* desc
                              const std::shared_ptr<SecretsOptions>& options) {
   CLI::App* const command = group.add_subcommand(name, description);
   options->gateway.add_to(*command);
+  options->gateway.may_create_database = command->get_name() == "set";
   command->add_flag("--json", options->json, "Print JSON");
   return *command;
 }
