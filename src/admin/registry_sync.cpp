@@ -45,6 +45,7 @@ registry::FetchedEntries to_entries(const gateway::FetchedLists& lists) {
 
 pool::ServerSpec gateway_spec(const registry::Server& server, const registry::State& state) {
   pool::ServerSpec spec = server.spec;
+  spec.clocks = registry::with_clock_defaults(spec.clocks, *state.configuration);
   const bool may_be_shared =
       spec.sharing == pool::Sharing::automatic || spec.sharing == pool::Sharing::shared;
   if (may_be_shared && registry::has_user_values(state, server)) spec.sharing = pool::Sharing::per_user;
@@ -139,13 +140,15 @@ void RegistrySync::apply_endpoint(const registry::RowChange<registry::Endpoint>&
 // The role of a user decides which addresses the user's servers may connect to.
 void RegistrySync::apply_user(const registry::RowChange<registry::User>& change) {
   if (!change.before || !change.after || change.before->role == change.after->role) return;
-  loop_.spawn(put_servers_of(shared_from_this(), change.after->id));
+  loop_.spawn(put_servers(shared_from_this(), [owner = change.after->id](const registry::Server& server) {
+    return server.owner == owner;
+  }));
 }
 
-Task<void> RegistrySync::put_servers_of(std::shared_ptr<RegistrySync> self, std::string owner) {
+Task<void> RegistrySync::put_servers(std::shared_ptr<RegistrySync> self, ServerSelector selected) {
   std::vector<std::string> ids;
   for (const auto& [id, server] : self->registry_->state().servers.by_id()) {
-    if (!server->owner.empty() && (owner.empty() || server->owner == owner)) ids.push_back(id);
+    if (selected(*server)) ids.push_back(id);
   }
   Slices slices;
   for (const std::string& id : ids) {
@@ -206,8 +209,14 @@ void RegistrySync::apply_configuration(const registry::RowChange<registry::Confi
   const auto allowed = [](const registry::ConfigurationPtr& values) {
     return values && values->boolean(kAllowPrivateAddresses);
   };
-  if (allowed(change.before) != allowed(change.after))
-    loop_.spawn(put_servers_of(shared_from_this(), std::string()));
+  const auto clocks = [](const registry::ConfigurationPtr& values) {
+    return values ? registry::with_clock_defaults(pool::Clocks(), *values) : pool::Clocks();
+  };
+  const bool other_clocks = clocks(change.before) != clocks(change.after);
+  if (!other_clocks && allowed(change.before) == allowed(change.after)) return;
+  loop_.spawn(put_servers(shared_from_this(), [other_clocks](const registry::Server& server) {
+    return other_clocks || !server.owner.empty();
+  }));
 }
 
 // The lists are stored later; which entries are quarantined is decided now, before clients see them.
