@@ -45,6 +45,7 @@ registry::FetchedEntries to_entries(const gateway::FetchedLists& lists) {
 
 pool::ServerSpec gateway_spec(const registry::Server& server, const registry::State& state) {
   pool::ServerSpec spec = server.spec;
+  spec.clocks = registry::with_clock_defaults(spec.clocks, *state.configuration);
   const bool may_be_shared =
       spec.sharing == pool::Sharing::automatic || spec.sharing == pool::Sharing::shared;
   if (may_be_shared && registry::has_user_values(state, server)) spec.sharing = pool::Sharing::per_user;
@@ -146,14 +147,17 @@ void RegistrySync::apply_endpoint(const registry::RowChange<registry::Endpoint>&
 // The role of a user decides which addresses the user's servers may connect to, and whose secrets they get.
 void RegistrySync::apply_user(const registry::RowChange<registry::User>& change) {
   if (!change.before || !change.after || change.before->role == change.after->role) return;
-  loop_.spawn(put_servers_of(shared_from_this(), change.after->id, true));
+  const auto is_owned = [owner = change.after->id](const registry::Server& server) {
+    return server.owner == owner;
+  };
+  loop_.spawn(put_servers(shared_from_this(), is_owned, true));
 }
 
-Task<void> RegistrySync::put_servers_of(std::shared_ptr<RegistrySync> self, std::string owner,
-                                        bool other_secrets) {
+Task<void> RegistrySync::put_servers(std::shared_ptr<RegistrySync> self, ServerSelector selected,
+                                     bool other_secrets) {
   std::vector<std::string> ids;
   for (const auto& [id, server] : self->registry_->state().servers.by_id()) {
-    if (!server->owner.empty() && (owner.empty() || server->owner == owner)) ids.push_back(id);
+    if (selected(*server)) ids.push_back(id);
   }
   Slices slices;
   for (const std::string& id : ids) {
@@ -227,8 +231,15 @@ void RegistrySync::apply_configuration(const registry::RowChange<registry::Confi
   const auto allowed = [](const registry::ConfigurationPtr& values) {
     return values && values->boolean(kAllowPrivateAddresses);
   };
-  if (allowed(change.before) != allowed(change.after))
-    loop_.spawn(put_servers_of(shared_from_this(), std::string(), false));
+  const auto clocks = [](const registry::ConfigurationPtr& values) {
+    return values ? registry::with_clock_defaults(pool::Clocks(), *values) : pool::Clocks();
+  };
+  const bool other_clocks = clocks(change.before) != clocks(change.after);
+  if (!other_clocks && allowed(change.before) == allowed(change.after)) return;
+  const auto is_affected = [other_clocks](const registry::Server& server) {
+    return other_clocks || !server.owner.empty();
+  };
+  loop_.spawn(put_servers(shared_from_this(), is_affected, false));
 }
 
 // The lists are stored later; which entries are quarantined is decided now, before clients see them.

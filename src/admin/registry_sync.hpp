@@ -18,8 +18,8 @@
 
 namespace fairlead::admin {
 
-// Returns the spec with which the gateway runs a server: that of the row, but servers of users must not reach
-// this machine and private networks, unless the configuration allows it.
+// Returns the spec with which the gateway runs a server: that of the row with the clocks of the settings, but
+// servers of users must not reach this machine and private networks, unless the configuration allows it.
 pool::ServerSpec gateway_spec(const registry::Server& server, const registry::State& state);
 
 class RegistrySync : public std::enable_shared_from_this<RegistrySync> {
@@ -70,9 +70,10 @@ class RegistrySync : public std::enable_shared_from_this<RegistrySync> {
   static Task<void> list_again(std::shared_ptr<RegistrySync> self, std::string server);
   void apply_configuration(const registry::RowChange<registry::Configuration>& change);
   void put_server(const registry::Server& server);
-  // Puts the servers of this user again, in slices; those of all users if `owner` is empty. `other_secrets`:
-  // they get other secrets than before.
-  static Task<void> put_servers_of(std::shared_ptr<RegistrySync> self, std::string owner, bool other_secrets);
+  using ServerSelector = std::function<bool(const registry::Server&)>;
+  // Puts the selected servers again, in slices. `other_secrets`: they get other secrets than before.
+  static Task<void> put_servers(std::shared_ptr<RegistrySync> self, ServerSelector selected,
+                                bool other_secrets);
   void put_endpoint(const registry::Endpoint& endpoint);
   // Returns which of the fetched entries may be offered, and starts to store them.
   registry::StoredListsPtr on_fetched(const std::string& name, const gateway::FetchedLists& lists);

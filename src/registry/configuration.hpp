@@ -16,6 +16,7 @@
 #include "fairlead/base/string_map.hpp"
 #include "fairlead/json/raw.hpp"
 #include "fairlead/json/view.hpp"
+#include "fairlead/pool/server_spec.hpp"
 
 namespace fairlead::registry {
 
@@ -53,13 +54,18 @@ std::span<const Definition> definitions();
 // Returns null if there is no such definition.
 const Definition* find_definition(std::string_view full_key);
 
+class Configuration;
+
+// Returns `clocks` with the settings `mcp.clocks.*` in the place of those clocks that have the default of the
+// program: a row does not store a clock that has it.
+pool::Clocks with_clock_defaults(pool::Clocks clocks, const Configuration& configuration);
+
 // Returns `value` in its normal form (durations as text). Fails with kind validation, the code kInvalidRow
 // and the pointer /value; the message has the limits.
 Result<json::Raw> validate(const Definition& definition, json::View value);
 
 // An immutable snapshot: every definition has a valid value. All functions that take a full key require that
 // it is defined, unless they return a Result.
-class Configuration;
 using ConfigurationPtr = std::shared_ptr<const Configuration>;
 
 class Configuration {

@@ -62,6 +62,46 @@ void add_pool_limits(std::vector<Definition>& all) {
                "process."));
 }
 
+struct ClockDefinition {
+  std::string_view full_key;
+  std::chrono::milliseconds pool::Clocks::*clock;
+  std::int64_t minimum;
+  std::string_view description;
+};
+
+constexpr std::array kClockDefinitions = {
+    ClockDefinition{
+        "mcp.clocks.spawn", &pool::Clocks::spawn, 1,
+        "Default of the servers' clock `spawn`: until the program is loaded or the socket is connected."},
+    ClockDefinition{"mcp.clocks.handshake", &pool::Clocks::handshake, 1,
+                    "Default of the servers' clock `handshake`: the MCP handshake."},
+    ClockDefinition{
+        "mcp.clocks.queue", &pool::Clocks::queue, 0,
+        "Default of the servers' clock `queue`: waiting for a permit or for the end of a backoff."},
+    ClockDefinition{"mcp.clocks.idle", &pool::Clocks::idle, 1,
+                    "Default of the servers' clock `idle`: a call without a response or progress."},
+    ClockDefinition{"mcp.clocks.absolute", &pool::Clocks::absolute, 1,
+                    "Default of the servers' clock `absolute`: a call, regardless of progress."},
+    ClockDefinition{"mcp.clocks.ping", &pool::Clocks::ping, 1,
+                    "Default of the servers' clock `ping`: the response to a ping."},
+    ClockDefinition{"mcp.clocks.health", &pool::Clocks::health, 0,
+                    "Default of the servers' clock `health`: silence until a server is pinged; 0: never."},
+    ClockDefinition{
+        "mcp.clocks.idle_stop", &pool::Clocks::idle_stop, 0,
+        "Default of the servers' clock `idle_stop`: the time without a call until a server is stopped; "
+        "0: never."},
+    ClockDefinition{
+        "mcp.clocks.drain", &pool::Clocks::drain, 0,
+        "Default of the servers' clock `drain`: active calls of a server that is removed or changed."},
+};
+
+void add_clocks(std::vector<Definition>& all) {
+  const pool::Clocks clocks;
+  for (const ClockDefinition& definition : kClockDefinitions)
+    all.push_back(duration(definition.full_key, clocks.*definition.clock, definition.minimum, 24 * kHour,
+                           definition.description));
+}
+
 void add_message_limits(std::vector<Definition>& all) {
   const Limits limits;
   const ByteBudgetLimits buffers;
@@ -118,6 +158,7 @@ std::vector<Definition> make_definitions() {
   std::vector<Definition> all;
   add_pool_limits(all);
   add_message_limits(all);
+  add_clocks(all);
   add_lists(all);
   add_access(all);
   std::ranges::sort(all, {}, &Definition::full_key);
@@ -135,6 +176,16 @@ const Definition* find_definition(std::string_view full_key) {
   const std::span<const Definition> all = definitions();
   const auto found = std::ranges::lower_bound(all, full_key, {}, &Definition::full_key);
   return found != all.end() && found->full_key == full_key ? &*found : nullptr;
+}
+
+pool::Clocks with_clock_defaults(pool::Clocks clocks, const Configuration& configuration) {
+  const pool::Clocks program;
+  for (const ClockDefinition& definition : kClockDefinitions) {
+    if (clocks.*definition.clock == program.*definition.clock &&
+        !configuration.is_default(definition.full_key))
+      clocks.*definition.clock = configuration.duration(definition.full_key);
+  }
+  return clocks;
 }
 
 }  // namespace fairlead::registry

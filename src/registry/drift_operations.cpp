@@ -73,6 +73,26 @@ Result<void> write_entries(WriteContext& context, const std::string& server_id, 
   return done;
 }
 
+// A user who is not an administrator cannot fill the database with the lists of many servers.
+Result<void> check_lists_of_owner(WriteContext& context, const Server& server, const StoredLists& lists,
+                                  std::size_t max_characters) {
+  if (server.owner.empty()) return {};
+  Result<UserPtr> owner = read_row<User>(context.transaction, server.owner);
+  if (!owner) return owner.error();
+  if (*owner && (*owner)->role == Role::admin) return {};
+  Result<std::vector<sql::Row>> others = context.transaction.execute(
+      "select coalesce(sum(length(l.document)), 0) from server_lists l join servers s on s.id = l.server_id "
+      "where s.owner = $1 and s.id <> $2",
+      {server.owner, server.id});
+  if (!others) return others.error();
+  const auto used = static_cast<std::size_t>(sql::integer(others->front().front()));
+  if (used + encode_lists(lists).size() <= max_characters) return {};
+  return Error(ErrorKind::resource_exhausted,
+               "the lists of the server are not stored, because those of all servers of its owner would "
+               "exceed max_user_list_characters (" +
+                   std::to_string(max_characters) + ")");
+}
+
 Result<StoredListsPtr> write_time_of_fetch(WriteContext& context, const std::string& server_id,
                                            StoredLists lists) {
   Result<std::vector<sql::Row>> done =
@@ -90,7 +110,7 @@ bool has_lists(const FetchedEntries& fetched) {
 }  // namespace
 
 Result<StoredListsPtr> write_fetched_lists(WriteContext& context, const std::string& server_id,
-                                           const FetchedEntries& fetched, std::size_t max_bytes) {
+                                           const FetchedEntries& fetched, const ListLimits& limits) {
   Result<ServerPtr> server = read_row<Server>(context.transaction, server_id);
   if (!server) return server.error();
   if (!*server) return Decision().error(describe("server", server_id));
@@ -102,7 +122,8 @@ Result<StoredListsPtr> write_fetched_lists(WriteContext& context, const std::str
   if (!drift) return drift.error();
   ListMerge merge = merge_lists(**server, stored->get(), &*drift, fetched, context.now);
   if (!merge.changed) return write_time_of_fetch(context, server_id, std::move(merge.lists));
-  Result<void> done = write_entries(context, server_id, merge.lists, max_bytes);
+  Result<void> done = check_lists_of_owner(context, **server, merge.lists, limits.user_characters);
+  if (done) done = write_entries(context, server_id, merge.lists, limits.bytes);
   for (Drift& row : merge.drift) {
     if (done) done = write_drift(context, std::move(row));
   }

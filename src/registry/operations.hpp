@@ -56,9 +56,13 @@ Result<RekeyOutcome> rekey_secrets(WriteContext& context, const RekeyRequest& re
 Result<void> set_config(WriteContext& context, const std::string& full_key, const json::Raw& value);
 
 Result<DriftPtr> resolve_drift(WriteContext& context, const std::string& id, DriftStatus resolution);
+struct ListLimits {
+  std::size_t bytes = 0;            // max_stored_list_bytes
+  std::size_t user_characters = 0;  // max_user_list_characters
+};
 // Compares fetched lists with the stored ones and writes what differs. Returns the lists as stored.
 Result<StoredListsPtr> write_fetched_lists(WriteContext& context, const std::string& server_id,
-                                           const FetchedEntries& fetched, std::size_t max_bytes);
+                                           const FetchedEntries& fetched, const ListLimits& limits);
 
 // Fills a new database: the endpoints `default` and `discover`, and `servers`.
 Result<void> seed(WriteContext& context, const std::vector<Server>& servers);

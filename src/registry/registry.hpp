@@ -81,6 +81,8 @@ struct RegistryOptions {
   std::chrono::milliseconds token_use_interval{60'000};
   // Of one server; larger lists are not stored. The gateway accepts max_server_list_bytes (32 MiB).
   std::size_t max_stored_list_bytes = 48u << 20;
+  // Of all servers of one user who is not an administrator; lists beyond it are not stored.
+  std::size_t max_user_list_characters = 64u << 20;
   std::size_t max_stored_drift = 100;         // resolved changes kept for each server
   std::size_t max_stored_responses = 10'000;  // responses to requests with an Idempotency-Key
   std::size_t max_stored_changes = 100'000;   // a gateway that is further behind reads the whole database

@@ -122,10 +122,11 @@ Task<void> RegistryImpl::store_submitted_lists(std::shared_ptr<RegistryImpl> sel
 Task<bool> RegistryImpl::store_batch(ListsBatch batch) {
   using Outcomes = std::vector<Result<StoredListsPtr>>;
   Operation<Outcomes> operation =
-      [batch, max_bytes = options_.max_stored_list_bytes](WriteContext& context) -> Result<Outcomes> {
+      [batch, limits = ListLimits{options_.max_stored_list_bytes, options_.max_user_list_characters}](
+          WriteContext& context) -> Result<Outcomes> {
     Outcomes outcomes;
     for (const std::shared_ptr<ListsSubmission>& submission : batch) {
-      outcomes.push_back(write_fetched_lists(context, submission->server_id, submission->lists, max_bytes));
+      outcomes.push_back(write_fetched_lists(context, submission->server_id, submission->lists, limits));
       const Result<StoredListsPtr>& outcome = outcomes.back();
       if (!outcome && !concerns_one_server(outcome.error())) return outcome.error();
     }

@@ -42,6 +42,20 @@ TEST(ConfigurationTest, DefaultsAreThoseOfThePool) {
   EXPECT_FALSE(defaults->boolean("registry.allow_private_addresses"));
 }
 
+TEST(ConfigurationTest, ClocksThatAServerDoesNotSetHaveTheValuesOfTheSettings) {
+  const ConfigurationPtr defaults = Configuration::defaults();
+  EXPECT_EQ(with_clock_defaults(pool::Clocks(), *defaults), pool::Clocks());
+  const ConfigurationPtr changed =
+      defaults->with("mcp.clocks.idle", json::View(std::string_view("\"90s\""))).value();
+  pool::Clocks expected;
+  expected.idle = milliseconds(90'000);
+  EXPECT_EQ(with_clock_defaults(pool::Clocks(), *changed), expected);
+  pool::Clocks own;
+  own.idle = milliseconds(5'000);
+  EXPECT_EQ(with_clock_defaults(own, *changed), own);
+  EXPECT_TRUE(problem_with("mcp.clocks.idle", "0").starts_with("invalid_row"));
+}
+
 TEST(ConfigurationTest, ChangedValueIsInTheNewSnapshotOnly) {
   const ConfigurationPtr before = Configuration::defaults();
   const ConfigurationPtr after =

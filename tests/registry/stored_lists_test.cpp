@@ -231,6 +231,26 @@ TEST_P(StoredListsTest, TooLargeListsAreNotStoredButPreviewed) {
   EXPECT_FALSE(is_quarantined(*registry, server));
 }
 
+TEST_P(StoredListsTest, ListsOfAllServersOfAUserHaveALimit) {
+  options.max_user_list_characters = 5'000;
+  const RegistryHandle registry = open();
+  const PrincipalPtr ann = principal_of(*add_user(*registry, "ann"), nullptr, {});
+  const auto add = [&](const std::string& name, const PrincipalPtr& actor) {
+    const json::Raw body =
+        raw(R"({"name":")" + name + R"(","transport":"http","config":{"url":"http://example.com/mcp"}})");
+    const Result<ServerPtr> server = wait(registry->create_server(actor, body));
+    return server ? (*server)->id : server.error().to_string();
+  };
+  const json::Raw large = tool("read", std::string(3'000, 'x'));
+  const std::string first = add("first", ann);
+  EXPECT_TRUE(wait(registry->store_lists(first, tools({large}))));
+  const Result<StoredListsPtr> refused = wait(registry->store_lists(add("second", ann), tools({large})));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message().find("max_user_list_characters"), std::string::npos);
+  EXPECT_TRUE(wait(registry->store_lists(first, tools({tool("read", std::string(4'000, 'y'))}))));
+  EXPECT_TRUE(wait(registry->store_lists(add("third", admin), tools({large}))));
+}
+
 TEST_P(StoredListsTest, ListsOfManyServersAreStoredTogether) {
   const RegistryHandle registry = open();
   std::vector<ServerPtr> servers;

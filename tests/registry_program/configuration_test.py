@@ -129,6 +129,23 @@ class ConfigurationTest(RegistryTest):
         self.add(self.gateway, "after")
         self.assertTrue(self.gateway.mcp().text("after__pid").isdigit())
 
+    def test_default_of_a_clock_applies_at_once_to_servers_that_do_not_set_it(self):
+        self.add(self.gateway, "plain")
+        self.add(self.gateway, "own", config={"clocks": {"idle": "50s"}})
+        client = self.gateway.mcp()
+        self.gateway.set_config("mcp.clocks.idle", "300ms")
+        error = client.error("tools/call", name="plain__wait", arguments={"path": self.path("nothing")})
+        self.assertEqual(error["data"]["code"], "call_timeout", error)
+        file = self.path("file")
+        waiting = self.in_background(lambda: client.text("own__wait", path=file))
+        with self.assertRaises(AssertionError):
+            waiting(1)
+        with open(file, "w", encoding="utf-8"):
+            pass
+        self.assertEqual(waiting(), "waited")
+        self.assertEqual(self.gateway.request("DELETE", "/config/mcp.clocks.idle").status // 100, 2)
+        self.assertTrue(client.text("plain__pid").isdigit())
+
     def test_concurrent_changes_leave_one_of_the_values(self):
         changes = [self.in_background(lambda value=value: self.gateway.set_config(PROCESSES, value)) for value in range(100, 120)]
         for join in changes:
