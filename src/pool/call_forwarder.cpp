@@ -86,6 +86,9 @@ Task<Result<CallForwarder::UpstreamPtr>> CallForwarder::ready_upstream(const Tar
     const Result<void> ready = co_await (*upstream)->starter.wait_until_ready(stop, priority, client);
     if (ready) co_return upstream;
     if (stop.stop_requested()) co_return ready.error();
+    // An upstream of a session or a user that has failed to start may be erased by now. That is no reason to
+    // start another one.
+    if (!(*upstream)->retired()) co_return ready.error();
     const Result<UpstreamPtr> current = registry_->get_or_create_upstream(target);
     const bool replaced = current && *current != *upstream;
     if (!replaced) co_return ready.error();

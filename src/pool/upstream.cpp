@@ -62,6 +62,12 @@ bool ManagedUpstream::evictable() const noexcept {
   return ready() && active.unused() && !starter.in_progress() && slot.has_process() && !spec().keep_running;
 }
 
+bool ManagedUpstream::retired() const {
+  return state() == UpstreamState::stopped ||
+         (state() == UpstreamState::draining &&
+          lifecycle.action_if_start_requested() == Lifecycle::Action::refuse);
+}
+
 void ManagedUpstream::post_inactive_check() {
   core->loop.post([weak = weak_from_this()] {
     const auto self = weak.lock();

@@ -37,6 +37,9 @@ class ManagedUpstream final : public Upstream, public std::enable_shared_from_th
   UpstreamStatus status() const override;
 
   bool ready() const noexcept { return state() == UpstreamState::ready; }
+  // Returns whether the upstream will not be started again, because its server was updated, disabled or
+  // removed, or because its session has ended.
+  bool retired() const;
   // Returns true if the upstream is not running, not being started, and has no active calls.
   bool inactive() const noexcept;
   // Returns whether the upstream has a process that may be stopped now, when another server needs a process.
