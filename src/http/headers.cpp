@@ -53,15 +53,16 @@ Headers::Headers(std::initializer_list<Field> fields) {
 void Headers::add(std::string_view name, std::string_view value) {
   const Sizes sizes{name.size(), value.size()};
   const std::size_t before = block_.size();
+  const std::size_t after = before + sizeof sizes + name.size() + value.size();
   if (before == 0 && block_.capacity() < kMinBlockBytes) block_.reserve(kMinBlockBytes);
-  block_.resize_and_overwrite(before + sizeof sizes + name.size() + value.size(),
-                              [&](char* block, std::size_t size) {
-                                char* const field = block + before;
-                                std::memcpy(field, &sizes, sizeof sizes);
-                                std::memcpy(field + sizeof sizes, name.data(), name.size());
-                                std::memcpy(field + sizeof sizes + name.size(), value.data(), value.size());
-                                return size;
-                              });
+  // The second argument of the function is ignored: libstdc++ 12 passes the new capacity.
+  block_.resize_and_overwrite(after, [&](char* block, std::size_t) {
+    char* const field = block + before;
+    std::memcpy(field, &sizes, sizeof sizes);
+    name.copy(field + sizeof sizes, name.size());
+    value.copy(field + sizeof sizes + name.size(), value.size());
+    return after;
+  });
 }
 
 void Headers::reserve(std::size_t fields, std::size_t bytes) {

@@ -243,7 +243,7 @@ class AttachTest(RegistryTest):
         self.assertEqual(entry["url"], url + "/mcp")
         self.assertIn("toy__echo", gateway.mcp(token=entry["headers"]["Authorization"].removeprefix("Bearer ")).tools())
         self.connect("connect", "cursor", "--create-token", "ann", "--url", url + "/mcp/", FAIRLEAD_TOKEN=ADMIN_TOKEN)
-        self.connect("context", "remove", "work")
+        self.connect("context", "remove", "work", "--yes")
         self.connect("connect", "cursor", "--endpoint", "dev", "--create-token", "ann", FAIRLEAD_GATEWAY=url, FAIRLEAD_TOKEN=ADMIN_TOKEN)
         self.assertEqual(self.cursor_entry()["url"], url + "/mcp/e/dev")
         self.connect("connect", "claude-desktop", "--create", "--create-token", "ann", FAIRLEAD_GATEWAY=url, FAIRLEAD_TOKEN=ADMIN_TOKEN)
