@@ -52,21 +52,24 @@ Reactor::Reactor() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
 
 bool Reactor::run_one() {
   while (!stopped()) {
+    if (posted_due_ > 0) {
+      --posted_due_;
+      Callback callback = std::move(posted_.front());
+      posted_.pop();
+      callback();
+      return true;
+    }
     if (!ready_.empty()) {
       Ready& ready = ready_.front();
       ready_.pop_front();
       ready.run();
       return true;
     }
-    if (std::exchange(has_polled_, false)) posted_in_iteration_ = posted_.size();
-    if (posted_in_iteration_ > 0) {
-      --posted_in_iteration_;
-      Callback callback = std::move(posted_.front());
-      posted_.pop();
-      callback();
-      return true;
+    if (std::exchange(has_polled_, false)) {
+      posted_due_ = posted_.size();
+    } else {
+      poll();
     }
-    poll();
   }
   return false;
 }
@@ -90,7 +93,7 @@ void Reactor::enqueue(Ready& ready) noexcept {
 }
 
 void Reactor::discard_posted() {
-  posted_in_iteration_ = 0;
+  posted_due_ = 0;
   while (true) {
     take_remote_callbacks();
     if (posted_.empty()) return;
@@ -133,6 +136,7 @@ void Reactor::poll() {
   if (woken) take_remote_callbacks();
   enqueue_due_timers();
   ready_.splice(ready_.end(), next_ready_);
+  posted_due_ = posted_.size();
   has_polled_ = true;
 }
 

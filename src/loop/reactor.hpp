@@ -1,8 +1,8 @@
-// Reactor: waits for descriptors and timers with epoll, and queues the callbacks that are due. One iteration
-// polls once; then run_one() runs the callbacks of the descriptors and timers that are due, followed by the
-// callbacks that were posted until then. Callbacks that these post run in the next iteration, so input is
-// polled between them. All functions except post() and stop() are called on the loop thread. Private to the
-// layer.
+// Reactor: waits for descriptors and timers with epoll, and queues the callbacks that are due. In an
+// iteration it polls once; then run_one() runs the callbacks that were posted before, those of the
+// descriptors and timers that are due, and those that were posted meanwhile. What these post runs in the next
+// iteration, so input is polled in between. All functions except post() and stop() are called on the loop
+// thread. Private to the layer.
 #pragma once
 
 #include <atomic>
@@ -112,9 +112,9 @@ class Reactor {
   ReadyList ready_;       // run in this iteration
   ReadyList next_ready_;  // run in the next iteration
   Fifo<Callback> posted_;
-  std::size_t posted_in_iteration_ = 0;  // callbacks of posted_ that run before the next poll
-  bool has_polled_ = false;              // the callbacks of this iteration are not counted yet
-  std::vector<TimerEntry*> timers_;      // binary heap, the earliest first
+  std::size_t posted_due_ = 0;       // callbacks of posted_ that run now, before those of ready_
+  bool has_polled_ = false;          // what ready_ posts in this iteration is not due yet
+  std::vector<TimerEntry*> timers_;  // binary heap, the earliest first
   std::uint64_t last_order_ = 0;
   std::atomic<bool> stopped_ = false;
   std::atomic<bool> has_remote_ = false;

@@ -395,7 +395,14 @@ class ServeStdioTest(ServeTest):
         for message in messages:
             gateway.process.stdin.write((json.dumps({"jsonrpc": "2.0", **message}) + "\n").encode())
         gateway.process.stdin.flush()
-        return [json.loads(gateway.process.stdout.readline()) for _ in range(answers)]
+        return [self.receive(gateway) for _ in range(answers)]
+
+    # Returns the next message that is not about changed lists, which are announced at any time.
+    def receive(self, gateway):
+        while True:
+            message = json.loads(gateway.process.stdout.readline())
+            if not message.get("method", "").endswith("/list_changed"):
+                return message
 
     def initialize(self, gateway, **capabilities):
         params = {"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}}
