@@ -1,5 +1,6 @@
 #include "connection/descriptor_stream.hpp"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -12,9 +13,16 @@ namespace fairlead {
 
 namespace {
 
-bool is_pipe_or_socket(int fd) {
+// Returns whether a read that returns less than was asked for has read everything: not so for a terminal, a
+// socket of messages and a pipe in packet mode.
+bool is_byte_stream(int fd) {
   struct stat status {};
-  return ::fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode));
+  if (::fstat(fd, &status) != 0) return false;
+  if (S_ISFIFO(status.st_mode)) return (::fcntl(fd, F_GETFL) & O_DIRECT) == 0;
+  int type = 0;
+  socklen_t size = sizeof type;
+  return S_ISSOCK(status.st_mode) && ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+         type == SOCK_STREAM;
 }
 
 }  // namespace
@@ -23,7 +31,7 @@ DescriptorStream::DescriptorStream(Descriptor in, std::optional<Descriptor> out,
     : in_(std::move(in)),
       out_(std::move(out)),
       remote_name_(std::move(remote_name)),
-      short_read_drains_(is_pipe_or_socket(in_.fd())) {}
+      short_read_drains_(is_byte_stream(in_.fd())) {}
 
 ByteStream::IoResult DescriptorStream::read(std::span<char> into) {
   const ssize_t n = ::read(in_.fd(), into.data(), into.size());

@@ -35,7 +35,7 @@ class DescriptorStream final : public ByteStream {
   Descriptor in_;
   std::optional<Descriptor> out_;
   std::string remote_name_;
-  bool short_read_drains_;  // the input is a pipe or a socket, so a read that is not full has read everything
+  bool short_read_drains_;  // the input is a byte stream, so a read that is not full has read everything
 };
 
 }  // namespace fairlead

@@ -80,7 +80,6 @@ struct FreeAddressList {
 // Blocks.
 Result<Addresses> look_up(const std::string& host, std::uint16_t port) {
   addrinfo hints{};
-  hints.ai_flags = AI_ADDRCONFIG;
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* results = nullptr;
@@ -105,12 +104,19 @@ struct LookupState {
   Result<Addresses> addresses = Addresses();
 };
 
-// Looks the name up on `threads`.
+// Looks the name up on `threads`, unless the caller has destroyed the state by then: a lookup that timed out
+// in the queue must not delay others.
 Task<void> run_lookup(Loop& loop, Workers& threads, std::string host, std::uint16_t port,
-                      std::shared_ptr<LookupState> state) {
-  std::move_only_function<Result<Addresses>()> job = [host, port] { return look_up(host, port); };
-  state->addresses = co_await run_blocking<Addresses>(loop, threads, std::move(job));
-  state->done.set();
+                      std::weak_ptr<LookupState> state) {
+  std::move_only_function<Result<Addresses>()> job = [host, port, state]() -> Result<Addresses> {
+    if (state.expired()) return Addresses();
+    return look_up(host, port);
+  };
+  Result<Addresses> addresses = co_await run_blocking<Addresses>(loop, threads, std::move(job));
+  const std::shared_ptr<LookupState> waiting = state.lock();
+  if (!waiting) co_return;
+  waiting->addresses = std::move(addresses);
+  waiting->done.set();
 }
 
 }  // namespace

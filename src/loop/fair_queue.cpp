@@ -12,6 +12,12 @@ void FairQueue::post(Client client, Callback callback) {
   if (first) loop_.post([this] { run_next(); });
 }
 
+void FairQueue::clear() {
+  // The destructor of a callback may post another one.
+  while (!waiting_.empty()) const auto discarded = std::exchange(waiting_, {});
+  order_.clear();
+}
+
 // Runs one callback. Posts itself for the next callback first, so that the queue continues even if the
 // callback throws.
 void FairQueue::run_next() {

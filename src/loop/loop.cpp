@@ -151,6 +151,7 @@ Loop::~Loop() {
     const std::shared_ptr<void> last = std::move(impl_->services.back().second);
     impl_->services.pop_back();
   }
+  impl_->fair_queue.clear();
   impl_->reactor.discard_posted();
 }
 

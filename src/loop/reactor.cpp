@@ -83,7 +83,7 @@ void Reactor::post(Callback callback) {
   if (in_this_thread()) return posted_.push(std::move(callback));
   {
     const std::lock_guard lock(mutex_);
-    remote_.push_back(std::move(callback));
+    remote_.push(std::move(callback));
   }
   if (!has_remote_.exchange(true)) wake();
 }
@@ -104,12 +104,15 @@ void Reactor::discard_posted() {
 void Reactor::take_remote_callbacks() {
   // Cleared before the callbacks are taken: a callback that is posted from now on wakes the loop again.
   if (!has_remote_.exchange(false)) return;
-  std::vector<Callback> callbacks;
-  {
-    const std::lock_guard lock(mutex_);
-    callbacks.swap(remote_);
+  const std::lock_guard lock(mutex_);
+  if (posted_.empty()) return std::swap(posted_, remote_);
+  // Out of memory: the callbacks that were not moved stay where they are, and are taken later.
+  has_remote_ = true;
+  while (!remote_.empty()) {
+    posted_.push(std::move(remote_.front()));
+    remote_.pop();
   }
-  for (Callback& callback : callbacks) posted_.push(std::move(callback));
+  has_remote_ = false;
 }
 
 void Reactor::wake() noexcept {

@@ -119,7 +119,7 @@ class Reactor {
   std::atomic<bool> stopped_ = false;
   std::atomic<bool> has_remote_ = false;
   std::mutex mutex_;
-  std::vector<Callback> remote_;  // posted by other threads; guarded by mutex_
+  Fifo<Callback> remote_;  // posted by other threads; guarded by mutex_
 };
 
 }  // namespace fairlead::detail

@@ -49,9 +49,8 @@ class Descriptor {
   // or destruction.
   void when_readable(ReadyCallback ready);
   void when_writable(ReadyCallback ready);
-  // Tells that a read has just returned EAGAIN, or less than was asked for from a pipe or a stream socket.
-  // The next when_readable() then needs no system call: the descriptor stays registered and reports new input
-  // by itself.
+  // To be called when a read has returned EAGAIN, or less than was asked for from a pipe or a stream socket.
+  // The next when_readable() then needs no system call, because the descriptor reports new input by itself.
   void input_drained() noexcept;
   // Return whether a callback of when_readable() or when_writable() is outstanding.
   bool waiting_to_read() const noexcept;

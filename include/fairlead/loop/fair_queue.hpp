@@ -29,6 +29,8 @@ class FairQueue {
   // Returns whether no callbacks are queued. If some are, the current turn should do little and end soon, so
   // that they run.
   bool empty() const noexcept { return order_.empty(); }
+  // Destroys the queued callbacks without running them. For the destructor of the loop.
+  void clear();
 
  private:
   void run_next();

@@ -133,9 +133,12 @@ Task<void> fulfil(Task<T> task, std::promise<T> promise) {
 
 template <class Service>
 Service& Loop::service() {
-  std::shared_ptr<void>& slot = service_slot(&detail::service_key<Service>);
-  if (!slot) slot = std::make_shared<Service>(*this);
-  return *static_cast<Service*>(slot.get());
+  const ServiceKey key = &detail::service_key<Service>;
+  if (const auto& known = service_slot(key)) return *static_cast<Service*>(known.get());
+  // The constructor may call service() for another type.
+  const auto made = std::make_shared<Service>(*this);
+  service_slot(key) = made;
+  return *made;
 }
 
 template <class T>

@@ -16,7 +16,7 @@ class Timer {
   ~Timer();
 
   // Calls `callback` at the time `when`, or after `delay`. Replaces an earlier callback. A callback that is
-  // cancelled or replaced, or whose timer is destroyed, is never called.
+  // cancelled or replaced, or whose timer is destroyed, is never called. REQUIRES: `callback` is not empty.
   void arm(Clock::time_point when, Loop::Callback callback);
   void arm_after(Clock::duration delay, Loop::Callback callback);
   void cancel();
