@@ -147,7 +147,7 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
   Proxies proxies_;
   Redactor redactor_;
   std::shared_ptr<TlsContext> tls_;
-  // The idle connections by origin; the most recently used one is the last.
+  // The idle connections by origin; the most recently used one is the last. Origins without connections stay.
   std::map<std::string, IdleConnections> idle_connections_;
   std::size_t exchanges_in_progress_ = 0;
   bool closed_ = false;

@@ -93,6 +93,7 @@ void HttpClientConnection::on_flushed() {
 
 std::unique_ptr<ByteStream> HttpClientConnection::release() {
   writer_.stop();
+  if (stream_->waiting_to_read()) stream_->when_readable(nullptr);
   return std::exchange(stream_, std::make_unique<ClosedStream>());
 }
 
