@@ -8,6 +8,7 @@
 #include "base/random_bytes.hpp"
 #include "fairlead/base/base64.hpp"
 #include "registry/rules.hpp"
+#include "sql/database.hpp"
 
 namespace fairlead::admin {
 
@@ -133,12 +134,18 @@ Task<Result<Reply>> Dispatcher::reply_to(std::shared_ptr<Dispatcher> self, Call&
   co_return reply;
 }
 
+// Returns whether the change of a request may have been committed although its reply is an error. The key of
+// such a request stays in use, because a repetition could make the change twice.
+static bool is_outcome_unknown(const Result<Reply>& reply) {
+  return !reply && reply.error().detail().failure_code == sql::kCommitOutcomeUnknown;
+}
+
 Task<Result<Reply>> Dispatcher::reply_once(std::shared_ptr<Dispatcher> self, Call& call) {
   Result<Idempotency::Outcome> outcome = co_await Idempotency::begin(self->idempotency_, call);
   if (!outcome) co_return outcome.error();
   if (outcome->stored) co_return std::move(*outcome->stored);
   Result<Reply> reply = co_await call.route().handler(call);
-  if (!outcome->use) co_return reply;
+  if (!outcome->use || is_outcome_unknown(reply)) co_return reply;
   const bool is_stored = reply && !reply->sent;
   Task<Result<void>> recording =
       is_stored ? Idempotency::store(call, *outcome->use, *reply) : Idempotency::forget(*outcome->use);
