@@ -64,12 +64,24 @@ void ImportCommand::add_to(CLI::App& app) {
       ->excludes(move);
 }
 
+Result<std::string> read_stdin(FileLimit limit) {
+  std::string text;
+  for (char c = 0; std::cin.get(c);) {
+    text += c;
+    if (text.size() > limit.bytes)
+      return Error(ErrorKind::validation, "stdin: more than " + std::string(limit.name) + " (" +
+                                              std::to_string(limit.bytes) + ") bytes");
+  }
+  return text;
+}
+
 // Returns the content of a file, or of stdin if `path` is `-`, without the line end.
 Result<std::string> read_value(const std::string& path) {
   constexpr FileLimit kLimit{"max_input_value_bytes", 1u << 20};
   Result<std::string> value = std::string();
   if (path == "-") {
-    value = std::string(std::istreambuf_iterator<char>(std::cin), {});
+    value = read_stdin(kLimit);
+    if (!value) return value.error();
   } else {
     value = read_regular_file(path, kLimit);
     if (!value) return Error(ErrorKind::validation, path + ": " + value.error().message());
@@ -85,10 +97,13 @@ Result<void> ImportCommand::parse_inputs() {
       return Error(ErrorKind::validation, "--input: expected NAME=VALUE");
     choices.inputs[argument.substr(0, equals)].push_back(argument.substr(equals + 1));
   }
+  bool stdin_is_read = false;
   for (const std::string& argument : input_files) {
     const std::size_t equals = argument.find('=');
     if (equals == std::string::npos || equals == 0)
       return Error(ErrorKind::validation, "--input-file: expected NAME=FILE");
+    if (argument.substr(equals + 1) == "-" && std::exchange(stdin_is_read, true))
+      return Error(ErrorKind::validation, "--input-file: only one value can be read from stdin");
     Result<std::string> value = read_value(argument.substr(equals + 1));
     if (!value) return Error(ErrorKind::validation, "--input-file: " + value.error().message());
     choices.inputs[argument.substr(0, equals)].push_back(std::move(*value));
