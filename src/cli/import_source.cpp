@@ -46,6 +46,8 @@ Result<std::string> read_env_file(const std::string& path) {
 // Returns whether the file is one that packages::read_package() reads.
 bool is_package_file(const std::string& path) {
   constexpr FileLimit kLimit{"max_client_file_bytes", clients::kMaxClientFileBytes};
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(path, failed)) return false;  // opening a FIFO would block
   std::array<char, 4> head{};
   std::ifstream(path, std::ios::binary).read(head.data(), head.size());
   if (packages::is_package(std::string_view(head.data(), head.size()))) return true;

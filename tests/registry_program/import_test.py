@@ -264,6 +264,11 @@ class ImportTest(RegistryTest):
         self.fairlead("servers", "import", path, "--update", "--input-file", "key=-", stdin="hunter23\n", gateway=gateway)
         self.assertEqual([row["version"] for row in gateway.items("/secrets")], [2])
 
+    def test_a_fifo_is_rejected_and_not_opened(self):
+        os.mkfifo(self.path("fifo"))
+        _, errors = self.fairlead("servers", "import", self.path("fifo"), "--dry-run", status=2)
+        self.assertIn("regular file", errors)
+
     def test_every_address_of_the_gateway_is_skipped(self):
         gateway = self.start()
         urls = [f"http://127.0.0.1:{gateway.port}/sse", f"ws://LOCALHOST:{gateway.port}/mcp", f"http://[::1]:{gateway.port}/mcp/e/x"]
