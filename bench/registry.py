@@ -209,7 +209,7 @@ class CallCosts(CallBench):
         if kind == "file":
             return ["--config", self.config("http")]
         path = self.path(f"{kind}.db")
-        shutil.copy(self.path("registry.db"), path)
+        copy_database(self.path("registry.db"), path)
         return ["--db", f"sqlite:{path}", "--auth-mode", "token" if kind == "token" else "none"]
 
     def prepare(self):
@@ -264,6 +264,12 @@ class CallCosts(CallBench):
         show("database to file, difference", 100 * abs(medians["database"] / medians["file"] - 1), 2, "%")
 
 
+def copy_database(path, to):
+    """Copies a database that nobody serves, with the key of its secrets."""
+    shutil.copy(path, to)
+    shutil.copy(path + ".key", to + ".key")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
@@ -281,7 +287,7 @@ def main():
             scale.fill(filled)
             for number in range(arguments.rounds):
                 path = os.path.join(folder, f"round{number}.db")
-                shutil.copy(filled, path)
+                copy_database(filled, path)
                 scale.measure(path)
             scale.report()
     if arguments.only != "scale":
