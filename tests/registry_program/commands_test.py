@@ -115,6 +115,23 @@ class CommandsTest(CommandTest):
         status = self.command("status", gateway=gateway, status=1)
         self.assertTrue(status.startswith("! server bad has failed"), status)
 
+    def test_a_list_without_the_tools_of_a_failed_server_is_reported_as_incomplete(self):
+        gateway = self.start()
+        self.command("servers", "add", "bad", "--", sys.executable, "-c", "import sys; sys.exit(3)", gateway=gateway)
+        for options in ([], ["--json"], ["--schema"]):
+            done = self.run_command("tools", "bad", *options, **self.gateway_options(gateway))
+            self.assertEqual((done.returncode, done.stdout.strip()), (1, "[]" if options == ["--json"] else ""), done.stderr)
+            self.assertIn("the list is incomplete, because the gateway has no list of: bad\n", done.stderr)
+            self.assertIn("fairlead servers test bad", done.stderr)
+        self.add(gateway)
+        header = f"Authorization: Bearer {ADMIN_TOKEN}"
+        done = self.run_command("tools", "--header", header, f"http://127.0.0.1:{gateway.port}/mcp")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("toy__echo", done.stdout)
+        self.assertIn("no list of: bad\n", done.stderr)
+        done = self.run_command("tools", "toy", **self.gateway_options(gateway))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_lines_are_followed_as_they_are_written(self):
         gateway = self.start()
         script = "import sys, time\nwhile True: sys.stderr.write('a line\\n'); sys.stderr.flush(); time.sleep(0.1)"
