@@ -132,6 +132,23 @@ class CommandsTest(CommandTest):
         done = self.run_command("tools", "toy", **self.gateway_options(gateway))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_the_first_user_says_that_clients_need_a_token(self):
+        gateway = self.start(token=None)
+        options = {"FAIRLEAD_GATEWAY": f"http://127.0.0.1:{gateway.port}"}
+        done = self.run_command("users", "add", "ann", **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("clients of the gateway need a token from now on", done.stderr)
+        self.assertIn("fairlead config set auth.mode none", done.stderr)
+        self.assertEqual(self.run_command("users", "add", "bob", **options).stderr, "")
+
+    def test_the_first_user_says_nothing_where_the_mode_stays(self):
+        gateway = self.start("--auth-mode", "none")
+        done = self.run_command("users", "add", "ann", **self.gateway_options(gateway))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        gateway = self.start(database="sqlite:" + self.path("other.db"))  # FAIRLEAD_ADMIN_TOKEN is set
+        done = self.run_command("users", "add", "ann", **self.gateway_options(gateway))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_lines_are_followed_as_they_are_written(self):
         gateway = self.start()
         script = "import sys, time\nwhile True: sys.stderr.write('a line\\n'); sys.stderr.flush(); time.sleep(0.1)"
