@@ -1,5 +1,6 @@
 // fairlead users, groups.
 #include <algorithm>
+#include <cstdio>
 #include <map>
 
 #include "cli/patch_builder.hpp"
@@ -45,6 +46,34 @@ struct UserFields {
     if (!fields.enabled.empty())
       body.set({"enabled"}, json::Raw::trusted(Bytes::copy_of(fields.enabled), true));
     co_return body.finish();
+  }
+};
+
+// Returns whether the gateway lets clients without a token in.
+Task<bool> lets_everyone_in(AdminClientPtr client) {
+  if (client->direct()) co_return false;
+  GatewayAddress address = client->address();
+  address.token.clear();
+  const Result<AdminClientPtr> anonymous = AdminClient::create(client->loop(), address);
+  if (!anonymous) co_return false;
+  AdminRequest request("GET", "/health");
+  request.outside_api = true;
+  const Result<AdminReply> reply = co_await (*anonymous)->send(std::move(request));
+  co_return reply.has_value();
+}
+
+struct UserAdd : AddCommand<UserRows, UserFields> {
+  static Task<Result<int>> run(const UserAdd& command, AdminClientPtr client) {
+    const bool was_open = co_await lets_everyone_in(client);
+    const Result<int> added = co_await AddCommand::run(command, client);
+    if (!added || !was_open) co_return added;
+    const bool is_open = co_await lets_everyone_in(client);
+    if (!is_open)
+      std::fprintf(stderr,
+                   "fairlead: clients of the gateway need a token from now on, because it has a user\n"
+                   "remedy: Give each client one with `fairlead connect CLIENT --create-token USER`, or let "
+                   "clients in without a token with `fairlead config set auth.mode none`.\n");
+    co_return added;
   }
 };
 
@@ -137,7 +166,7 @@ struct GroupMembers {
 
 void add_accounts(CLI::App& program, int& status) {
   CLI::App& users = command_group(program, "users", "Manage the users of a gateway");
-  add_row_group<UserRows, UserFields>(users, status);
+  add_row_group<UserRows, UserFields, UserAdd>(users, status);
   CLI::App& groups = command_group(program, "groups", "Manage groups of users");
   add_row_group<GroupRows, GroupFields>(groups, status);
   add_admin_command<GroupMembers<true>>(groups, "join", "Add users to a group", status);

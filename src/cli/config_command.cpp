@@ -1,12 +1,14 @@
 // fairlead config: the settings of a gateway, and the check of a configuration file.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <optional>
 
 #include "base/printable.hpp"
 #include "cli/admin_command.hpp"
 #include "cli/output.hpp"
 #include "fairlead/gateway/config.hpp"
 #include "gateway/config_check.hpp"
+#include "json/config_reader.hpp"
 
 namespace fairlead::cli {
 
@@ -71,6 +73,21 @@ struct ConfigGet {
   }
 };
 
+// Returns the number of bytes for a text such as "20M".
+Result<json::Raw> size_value(const std::string& text) {
+  json::Writer object;
+  object.begin_object().key("size").string(text).end_object();
+  const json::Raw document = object.finish();
+  std::optional<Error> problem;
+  std::optional<std::uint64_t> bytes;
+  json::ConfigReader(json::View(document), "", problem).bytes("size", bytes);
+  if (!bytes)
+    return Error(ErrorKind::validation, "`" + text + "` is no number of bytes, such as 20971520 or 20M");
+  json::Writer number;
+  number.unsigned_integer(*bytes);
+  return number.finish();
+}
+
 // Returns the JSON for a value that was given as text. Only the type of the setting tells a text from a
 // number.
 Result<json::Raw> setting_value(json::View definition, const std::string& text) {
@@ -78,6 +95,7 @@ Result<json::Raw> setting_value(json::View definition, const std::string& text) 
   if (type != "boolean" && type != "integer" && type != "string list") return json::string(text);
   Result<json::Raw> value = json::Raw::parse(text);
   if (value) return value;
+  if (type == "integer" && string_of(definition, "key").ends_with("_bytes")) return size_value(text);
   return Error(ErrorKind::validation, "`" + text + "` is no " +
                                           (type == "string list" ? "list such as [\"a\",\"b\"]"
                                            : type == "boolean"   ? "true or false"
@@ -90,7 +108,7 @@ struct ConfigSet {
 
   void add_to(CLI::App& app) {
     app.add_option("KEY", key, "Key of the setting")->required();
-    app.add_option("VALUE", value, "New value, such as 30s, 100 or true")->required();
+    app.add_option("VALUE", value, "New value, such as 30s, 100, 20M or true")->required();
   }
   static Task<Result<int>> run(const ConfigSet& command, AdminClientPtr client) {
     const std::string path = setting_rows().row_path(command.key);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "admin/admin_token.hpp"
 #include "base/replace_file.hpp"
@@ -184,12 +185,16 @@ Result<void> connect_client(const ConnectCommand& command) {
 
 // ---- undo ------------------------------------------------------------------------------------------------
 
-// Returns whether `text` is what connecting has made of `before`.
+// Returns whether `text` is what connecting has made of `before`. The entries themselves are not compared as
+// text, because a parsed entry of a TOML file does not have the order of its keys.
 bool is_unchanged(const clients::Client& client, const std::string& before, const std::string& text,
                   const clients::Entry& entry) {
   const std::string head = before.empty() ? clients::new_file_text(client) : std::string();
   const Result<std::string> connected = clients::put_entry(client, head + before, entry);
-  return connected && *connected == text;
+  if (!connected || *connected == text) return connected.has_value();
+  const Result<std::string> others = clients::remove_entry(client, text, entry.name);
+  const Result<std::string> expected_others = clients::remove_entry(client, *connected, entry.name);
+  return others && expected_others && *others == *expected_others;
 }
 
 // The file to undo, and its entry.
@@ -277,6 +282,7 @@ Result<void> undo_connection(const ConnectCommand& command) {
 struct ClientState {
   std::string path;
   std::string state;
+  std::string endpoint;  // that the entry leads to, such as "e/discover"; empty: /mcp, or not connected
   std::string detail;
   bool installed = false;
 };
@@ -292,16 +298,34 @@ std::string words_of_value(json::View value) {
   return words;
 }
 
-// Whether an entry leads to this gateway: to its URL, or to this program with the same arguments.
-bool is_current(json::View entry, json::View wanted) {
-  for (const char* const key : {"url", "httpUrl", "serverUrl", "uri", "command", "cmd"}) {
-    const json::View expected = wanted[key];
-    if (expected.absent()) continue;
-    const std::string arguments = words_of_value(wanted["args"]);
-    return words_of_value(entry[key]) == words_of_value(expected) &&
-           (wanted["args"].absent() || words_of_value(entry["args"]) == arguments);
+// Returns the word that follows `--attach` in words_of_value(); empty if there is none.
+std::string attached_address(const std::string& words) {
+  constexpr std::string_view kOption = "\n--attach\n";
+  const std::size_t option = words.find(kOption);
+  if (option == std::string::npos) return {};
+  const std::size_t begin = option + kOption.size();
+  return words.substr(begin, words.find('\n', begin) - begin);
+}
+
+// Returns the address of the gateway, if an entry leads to the gateway of `target`: at one of its endpoints,
+// or by this program, which attaches to it. Returns nullopt if the entry leads elsewhere.
+std::optional<std::string> current_address(json::View entry, json::View wanted, const ConnectTarget& target) {
+  const auto if_same = [&](std::string address) {
+    return is_same_gateway(address, target.url) ? std::optional<std::string>(std::move(address))
+                                                : std::nullopt;
+  };
+  for (const char* const key : {"url", "httpUrl", "serverUrl", "uri"}) {
+    if (!wanted[key].absent()) return if_same(entry[key].as_string().value_or(""));
   }
-  return false;
+  std::string words, expected;
+  for (const char* const key : {"command", "cmd", "args"}) {
+    if (wanted[key].absent()) continue;
+    words += words_of_value(entry[key]);
+    expected += words_of_value(wanted[key]);
+  }
+  if (words.substr(0, words.find('\n')) != expected.substr(0, expected.find('\n'))) return std::nullopt;
+  if (const std::string address = attached_address(words); !address.empty()) return if_same(address);
+  return words == expected ? std::optional<std::string>(target.url) : std::nullopt;
 }
 
 ClientState state_of(const clients::Client& client, const ConnectCommand& command) {
@@ -327,8 +351,10 @@ ClientState state_of(const clients::Client& client, const ConnectCommand& comman
   const Result<ConnectTarget> target = connect_target(client, command.choice, false);
   const Result<json::Raw> wanted =
       target ? clients::make_own_entry(client, target->entry) : Result<json::Raw>(target.error());
-  const bool current = wanted && is_current(json::View(*entry), json::View(*wanted));
-  state.state = current ? "connected" : "outdated";
+  std::optional<std::string> address;
+  if (wanted) address = current_address(json::View(*entry), json::View(*wanted), *target);
+  state.state = address ? "connected" : "outdated";
+  if (address) state.endpoint = endpoint_of(*address);
   return state;
 }
 
@@ -341,10 +367,12 @@ Result<void> list_clients(const ConnectCommand& command) {
     const ClientState state = state_of(client, command);
     if (state.path.empty() || (!state.installed && !command.all)) continue;
     const std::string shown = state.installed ? state.state : "not installed";
-    rows.push_back({std::string(client.id), shown, state.path});
+    const std::string endpoint = state.endpoint.empty() ? "" : " (" + state.endpoint + ")";
+    rows.push_back({std::string(client.id), shown + endpoint, state.path});
     out.begin_object().key("client").string(client.id).key("title").string(client.title);
     out.key("installed").boolean(state.installed).key("state").string(shown);
     out.key("file").string(state.path);
+    if (!state.endpoint.empty()) out.key("endpoint").string(state.endpoint);
     if (!state.detail.empty()) out.key("problem").string(state.detail);
     out.end_object();
   }

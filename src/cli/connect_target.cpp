@@ -11,6 +11,7 @@
 #include "cli/attach.hpp"
 #include "cli/contexts.hpp"
 #include "cli/gateway_finder.hpp"
+#include "clients/own_address.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
 
@@ -168,6 +169,17 @@ Result<std::string> own_program_path() {
   return std::string(self, static_cast<std::size_t>(length));
 }
 
+bool is_same_gateway(const std::string& url, const std::string& own_url) {
+  if (own_url.starts_with("unix:")) return base_of(url) == base_of(own_url);
+  return url == own_url || clients::is_own_url(url, {own_url});
+}
+
+std::string endpoint_of(const std::string& url) {
+  const std::string base = base_of(url);
+  const std::size_t path = url.find("/mcp/", base.size());
+  return path == std::string::npos ? std::string() : url.substr(path + 5);
+}
+
 Result<ConnectTarget> connect_target(const clients::Client& client, const ConnectChoice& choice, bool probe) {
   ConnectTarget target;
   clients::OwnEntry& own = target.entry;
@@ -180,6 +192,7 @@ Result<ConnectTarget> connect_target(const clients::Client& client, const Connec
     return Error(
         ErrorKind::validation,
         std::string(client.title) + " does not connect to Unix sockets: pass --stdio, or an http URL");
+  target.url = chosen->url;
   target.admin = chosen->admin;
   const Result<void> filled = fill_token(target, client, choice, probe);
   if (!filled) return filled.error();

@@ -23,6 +23,7 @@ struct ConnectTarget {
   ConnectTarget() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
   clients::OwnEntry entry;
+  std::string url;            // of MCP at the gateway, also if the entry has a command
   bool answers = true;        // false: the entry has a URL at which no gateway answers
   GatewayChoice admin;        // the same gateway, for its admin API
   std::string created_token;  // the id of the token that was created; empty: none
@@ -30,6 +31,11 @@ struct ConnectTarget {
 
 // Returns the absolute path of this program.
 Result<std::string> own_program_path();
+
+// Returns whether two URLs of MCP lead to the same gateway, at any of its endpoints.
+bool is_same_gateway(const std::string& url, const std::string& own_url);
+// Returns the path of a URL of MCP below /mcp, such as "e/discover"; empty for /mcp itself.
+std::string endpoint_of(const std::string& url);
 
 // Returns how `client` reaches the gateway: by the URL that was given, that of FAIRLEAD_GATEWAY or of the
 // context in use, that of the gateway that serves the default database, or the default address. A client that

@@ -50,14 +50,45 @@ void print_content(const mcp::Content& content) {
 
 // ---- tools, resources, prompts ---------------------------------------------------------------------------
 
+// Returns the `_meta` of the first page of a list if the server is a gateway that lacks the lists of some of
+// its servers; otherwise absent. Called before the list is requested: a server that is listed in between is
+// reported as missing, but no missing one is overlooked.
+Task<json::Raw> incomplete_list_meta(std::string method, ClientPtr client) {
+  if (client->server_info()["name"].as_string() != "fairlead") co_return json::Raw();
+  const Result<json::Raw> page = co_await client->request(std::move(method));
+  const json::View meta = page ? json::View(*page)["_meta"] : json::View();
+  if (meta[gateway::kIncompleteKey].size() == 0) co_return json::Raw();
+  co_return json::Raw::trusted(page->bytes().part(meta.text()));
+}
+
+// Prints to stderr which servers are missing from a list, if any are. Returns the exit status of the command.
+int report_incomplete_list(const json::Raw& meta, bool list_is_empty) {
+  if (meta.absent()) return kSuccess;
+  std::string names;
+  json::View(meta)[gateway::kIncompleteKey].each_element([&](json::View server) {
+    const std::string name = server.as_string().value_or("");
+    if (is_server_name(name)) names += (names.empty() ? "" : ", ") + name;
+    return true;
+  });
+  if (names.empty()) return kSuccess;
+  const std::string first = names.substr(0, names.find(", "));
+  const std::string others = json::View(meta)[gateway::kIncompleteOthersKey].absent() ? "" : ", …";
+  std::fprintf(stderr,
+               "fairlead: the list is incomplete, because the gateway has no list of: %s%s\n"
+               "remedy: See why with `fairlead servers test %s`.\n",
+               names.c_str(), others.c_str(), first.c_str());
+  return list_is_empty ? kRemoteError : kSuccess;
+}
+
 Task<Result<int>> list_entries(const McpTarget& target, std::string method, std::string name, std::string key,
                                ClientPtr client) {
   target.show_progress("listing " + name);
+  const json::Raw incomplete = co_await incomplete_list_meta(method, client);
   const Result<std::vector<json::Raw>> entries = co_await client->list(std::move(method), std::move(name));
   if (!entries) co_return entries.error();
   target.hide_progress();
   print_list(target, *entries, key);
-  co_return kSuccess;
+  co_return report_incomplete_list(incomplete, entries->empty());
 }
 
 Task<Result<int>> call_tool(const McpTarget& target, std::string name, json::Raw arguments,
@@ -206,8 +237,10 @@ Task<Result<json::Raw>> find_tool(const McpTarget& target, std::string name, Cli
 Task<Result<int>> describe_tools(const ListOrUseCommand& command, ClientPtr client) {
   const McpTarget& target = command.target;
   std::vector<json::Raw> tools;
+  json::Raw incomplete;
   if (command.name.empty()) {
     target.show_progress("listing tools");
+    incomplete = co_await incomplete_list_meta("tools/list", client);
     Result<std::vector<json::Raw>> all = co_await client->list("tools/list", "tools");
     if (!all) co_return all.error();
     tools = std::move(*all);
@@ -219,11 +252,11 @@ Task<Result<int>> describe_tools(const ListOrUseCommand& command, ClientPtr clie
   target.hide_progress();
   if (target.json) {
     print_json_array(tools);
-    co_return kSuccess;
+  } else {
+    for (std::size_t i = 0; i < tools.size(); ++i)
+      print_text((i == 0 ? "" : "\n") + describe_tool(json::View(tools[i]), target.uri));
   }
-  for (std::size_t i = 0; i < tools.size(); ++i)
-    print_text((i == 0 ? "" : "\n") + describe_tool(json::View(tools[i]), target.uri));
-  co_return kSuccess;
+  co_return report_incomplete_list(incomplete, tools.empty());
 }
 
 Task<Result<int>> use_tools(const ListOrUseCommand& command, ClientPtr client) {

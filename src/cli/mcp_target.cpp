@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "cli/address_hint.hpp"
+#include "cli/attach.hpp"
 #include "cli/elicitation.hpp"
 #include "cli/terminal.hpp"
 
@@ -67,6 +68,19 @@ Task<ClientResult> start_client(Loop& loop, const McpTarget& target, ProcessSpec
   co_return client;
 }
 
+// If a file with a token is given, adds the token to the requests. Fails with `validation`.
+Result<void> add_token(const McpTarget& target, transport::ConnectOptions& options) {
+  const std::string& file = target.servers.gateway.token_file;
+  if (file.empty()) return {};
+  if (!options.headers.get("Authorization").empty())
+    return Error(ErrorKind::validation, "--token-file and --header Authorization exclude each other");
+  const Result<std::string> token = read_client_token(file);
+  if (!token) return token.error();
+  options.headers.add("Authorization", "Bearer " + *token);
+  options.secrets.push_back(*token);
+  return {};
+}
+
 // Connects to the server whose name is the target.
 Task<ClientResult> connect_named(Loop& loop, const McpTarget& target) {
   Result<ServerAddress> address = co_await find_server(target.servers, target.uri);
@@ -106,6 +120,8 @@ Task<ClientResult> connect_client(Loop& loop, const McpTarget& target) {
     ClientResult started = co_await start_client(loop, target, std::move(process), std::move(options));
     co_return started;
   }
+  const Result<void> authorized = add_token(target, options.connect);
+  if (!authorized) co_return authorized.error();
   target.show_progress("connecting");
   ClientResult client = co_await mcp::Client::connect(loop, target.uri, std::move(options));
   co_return client;

@@ -116,7 +116,8 @@ void ServerChoice::add_to(CLI::App& command) {
                      "TARGET is the name of a server of this gateway, such as http://127.0.0.1:8808");
   command.add_option("--context", gateway.context, "The same for a gateway of `fairlead context list`");
   command.add_option("--db", gateway.database, "The same for the gateway that serves this database");
-  command.add_option("--token-file", gateway.token_file, "File with the token for the gateway");
+  command.add_option("--token-file", gateway.token_file,
+                     "File with the token for the gateway, or for a TARGET with a URL");
 }
 
 void ServerAddress::apply_to(transport::ConnectOptions& options) const {

@@ -103,12 +103,12 @@ struct EditCommand {
   }
 };
 
-template <class Rows, class Fields>
+template <class Rows, class Fields, class Add = AddCommand<Rows, Fields>>
 void add_row_group(CLI::App& group, int& status) {
   const RowType type = Rows::type();
   add_admin_command<ListCommand<Rows>>(group, "list", "List the " + type.plural, status);
   add_admin_command<ShowCommand<Rows>>(group, "show", "Show a " + type.noun, status);
-  add_admin_command<AddCommand<Rows, Fields>>(group, "add", "Add a " + type.noun, status);
+  add_admin_command<Add>(group, "add", "Add a " + type.noun, status);
   add_admin_command<EditCommand<Rows, Fields>>(group, "edit", "Change a " + type.noun, status);
   add_admin_command<RemoveCommand<Rows>>(group, "remove", "Remove " + type.plural, status);
 }

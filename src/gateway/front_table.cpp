@@ -27,13 +27,19 @@ std::string path_of(std::string_view endpoint) {
 }
 
 // The default endpoint of a gateway without a registry.
-const registry::Endpoint& default_endpoint() {
-  static const registry::Endpoint endpoint = [] {
-    registry::Endpoint made;
-    made.name = registry::kDefaultEndpoint;
+std::shared_ptr<const registry::Endpoint> default_endpoint() {
+  static const auto endpoint = [] {
+    auto made = std::make_shared<registry::Endpoint>();
+    made->name = registry::kDefaultEndpoint;
     return made;
   }();
   return endpoint;
+}
+
+bool may_use_server(const ServerTable& servers, std::string_view server, const Principal& principal) {
+  const auto entry = servers.find(server);
+  return entry &&
+         registry::may_use_server(principal, server, entry->policy->visibility, entry->policy->owner);
 }
 
 Error unknown_endpoint_error(std::string_view path) {
@@ -64,7 +70,8 @@ FrontTable::~FrontTable() = default;
 
 FrontTable::EndpointPtr FrontTable::find_endpoint(std::string_view name) const {
   const auto found = endpoints_.find(name);
-  return found == endpoints_.end() ? nullptr : found->second;
+  if (found != endpoints_.end()) return found->second;
+  return name == registry::kDefaultEndpoint && !default_removed_ ? default_endpoint() : nullptr;
 }
 
 Result<void> FrontTable::put(registry::Endpoint row) {
@@ -112,19 +119,32 @@ void FrontTable::set_tools_factory(EndpointToolsFactory factory) {
 
 bool FrontTable::may_use(std::string_view path, const Principal& principal) const {
   const std::optional<std::string_view> name = endpoint_name(path);
-  if (!name) return may_use_server(path.substr(1), principal);
-  const bool is_default = path.empty();
-  if (!is_default && *name == registry::kDefaultEndpoint) return false;
-  const EndpointPtr row = find_endpoint(*name);
-  if (!row && (!is_default || default_removed_)) return false;
-  const registry::Endpoint& endpoint = row ? *row : default_endpoint();
-  return registry::may_use(principal, endpoint);
+  if (!name) return may_use_server(*components_.servers, path.substr(1), principal);
+  if (!path.empty() && *name == registry::kDefaultEndpoint) return false;
+  const EndpointPtr endpoint = find_endpoint(*name);
+  return endpoint && registry::may_use(principal, *endpoint);
 }
 
-bool FrontTable::may_use_server(std::string_view server, const Principal& principal) const {
-  const auto entry = components_.servers->find(server);
-  return entry &&
-         registry::may_use_server(principal, server, entry->policy->visibility, entry->policy->owner);
+std::function<bool(const ServerEntry&)> FrontTable::scope_filter(const Principal& client) const {
+  for (const char* const wide : {"mcp", "admin:servers:read", "admin:processes:read"}) {
+    if (registry::allows_scope(client, wide)) return nullptr;
+  }
+  constexpr std::string_view kPrefix = "endpoint:";
+  std::vector<std::shared_ptr<const EndpointScope>> endpoints;
+  for (const std::string_view scope : client.scopes) {
+    if (!scope.starts_with(kPrefix)) continue;
+    const EndpointPtr endpoint = find_endpoint(scope.substr(kPrefix.size()));
+    if (!endpoint || !registry::may_use(client, *endpoint)) continue;
+    auto selection = std::make_shared<EndpointScope>();
+    selection->set_endpoint(endpoint);
+    endpoints.push_back(std::move(selection));
+  }
+  return [client, endpoints = std::move(endpoints)](const ServerEntry& entry) {
+    return registry::allows_scope(client, "server:" + entry.name()) ||
+           std::ranges::any_of(endpoints, [&](const auto& endpoint) {
+             return endpoint->selects(entry.name(), *entry.policy);
+           });
+  };
 }
 
 bool FrontTable::allows(const transport::Application& application, const Principal& principal) const {

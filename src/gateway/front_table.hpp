@@ -39,6 +39,10 @@ class FrontTable final : public Endpoints {
   std::shared_ptr<transport::Application> default_application() const override;
   bool allows(const transport::Application& application, const Principal& principal) const override;
   void on_access_reduced(std::function<void()> callback) override { access_reduced_ = std::move(callback); }
+  // Returns a function that says whether the scopes of the client's token name a server, or an endpoint that
+  // selects the server and that the client may use. Returns null if the scopes restrict no such thing: if
+  // there are none, or if they allow every endpoint or the states of all servers.
+  std::function<bool(const ServerEntry&)> scope_filter(const Principal& client) const;
 
   // Sets the function that makes the tools of endpoints in the mode `discover`.
   void set_tools_factory(EndpointToolsFactory factory);
@@ -51,7 +55,8 @@ class FrontTable final : public Endpoints {
 
   // Returns whether there is an endpoint at `path` that the principal may use.
   bool may_use(std::string_view path, const Principal& principal) const;
-  bool may_use_server(std::string_view server, const Principal& principal) const;
+  // Returns the endpoint; for the default endpoint, if it has no row and was not removed, one that selects
+  // every server. Returns null if there is none.
   EndpointPtr find_endpoint(std::string_view name) const;
   // Returns the front at `path`, and creates it if there is none. REQUIRES: there is an endpoint.
   FrontPtr front_at(std::string_view path);

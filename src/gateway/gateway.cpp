@@ -123,7 +123,8 @@ json::Raw GatewayImpl::health() const {
 
 Task<Result<HealthPtr>> GatewayImpl::health_for(const Principal& reader, std::stop_token stop) const {
   const bool with_details = fronts_->components().failure_policy.shows_details_to(reader);
-  return health_reporter_->request(with_details, std::make_shared<const Principal>(reader), std::move(stop));
+  return health_reporter_->request(with_details, std::make_shared<const Principal>(reader),
+                                   fronts_->scope_filter(reader), std::move(stop));
 }
 
 Task<void> GatewayImpl::shutdown(std::chrono::milliseconds grace) {

@@ -132,6 +132,7 @@ bool HealthReportBuilder::begin_next_server() {
 }
 
 bool HealthReportBuilder::is_visible_to_reader() const {
+  if (reader_.filter && (!entry_ || !reader_.filter(*entry_))) return false;
   if (!reader_.client) return true;
   return entry_ ? registry::sees(*reader_.client, entry_->policy->visibility, entry_->policy->owner)
                 : reader_.client->has_role(kAdminRole);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,10 +43,12 @@ class HealthReportBuilder {
   // The text is stored in chunks of about this size, so that no turn copies the whole text.
   static constexpr std::size_t kChunkBytes = 32u << 10;
 
+  using ServerFilter = std::function<bool(const ServerEntry&)>;
   // Whom a report is for.
   struct Reader {
     bool with_details = false;  // see FailurePolicy: with texts of errors, connections, and sessions or users
     PrincipalPtr client;        // the report has only servers that are visible to it; null: all
+    ServerFilter filter = nullptr;  // the report has only servers for which it returns true; null: all
   };
   // REQUIRES: `pool` and `servers` outlive the report.
   HealthReportBuilder(const pool::Pool& pool, const ServerTable& servers, Reader reader)

@@ -13,16 +13,30 @@ bool HealthReporter::PendingReport::has_live_requests() const {
   return !std::ranges::all_of(stop_tokens, [](const std::stop_token& stop) { return stop.stop_requested(); });
 }
 
+namespace {
+
+// Returns a text that is the same for all tokens of a user with these scopes.
+std::string scopes_text(const Principal& reader) {
+  std::string text = "\n" + reader.issuer + "\n" + reader.user;
+  for (const std::string& scope : reader.scopes) text += "\n" + scope;
+  return text;
+}
+
+}  // namespace
+
 Task<Result<HealthPtr>> HealthReporter::request(bool with_details, PrincipalPtr reader,
+                                                HealthReportBuilder::ServerFilter filter,
                                                 std::stop_token stop) {
   const auto keep = shared_from_this();
   const bool admin = reader->has_role(kAdminRole);
   ReportKey key(with_details, admin ? std::string(kAdminRole) : servers_->visibility_class(*reader));
+  if (filter) key.second += scopes_text(*reader);
   std::shared_ptr<PendingReport>& requested = requested_[key];
   const bool joined = requested != nullptr;
   if (!joined) requested = std::make_shared<PendingReport>();
   const std::shared_ptr<PendingReport> pending = requested;
   if (!joined) pending->reader = std::move(reader);
+  if (!joined) pending->filter = std::move(filter);
   pending->stop_tokens.push_back(std::move(stop));
   if (!joined) loop_.spawn(build_next(keep, std::move(key)));
   co_await pending->done.wait(loop_);
@@ -41,7 +55,8 @@ Task<void> HealthReporter::build_next(std::shared_ptr<HealthReporter> self, Repo
 }
 
 Task<void> HealthReporter::build(PendingReport& pending, bool with_details) const {
-  HealthReportBuilder builder(*pool_, *servers_, HealthReportBuilder::Reader{with_details, pending.reader});
+  HealthReportBuilder builder(*pool_, *servers_,
+                              HealthReportBuilder::Reader{with_details, pending.reader, pending.filter});
   while (pending.has_live_requests()) {
     if (!add_slice(builder, pending)) co_return;
     co_await sleep_for(loop_, Slices::kPause);
@@ -60,7 +75,7 @@ bool HealthReporter::add_slice(HealthReportBuilder& builder, PendingReport& pend
 }
 
 Health HealthReporter::build_now(bool with_details) const {
-  HealthReportBuilder builder(*pool_, *servers_, HealthReportBuilder::Reader{with_details, nullptr});
+  HealthReportBuilder builder(*pool_, *servers_, HealthReportBuilder::Reader{with_details, nullptr, nullptr});
   while (builder.add_slice()) {
   }
   return std::move(builder).finish(gateway_stats());

@@ -27,8 +27,10 @@ class HealthReporter : public std::enable_shared_from_this<HealthReporter> {
   // Returns a report that describes the state after this call began. Fails with `cancelled` if stop is
   // requested, before the report is complete, on the tokens of all requests that share it. Fails with
   // `resource_exhausted` if there is not enough memory for the report. The report has the servers that are
-  // visible to `reader`.
-  Task<Result<HealthPtr>> request(bool with_details, PrincipalPtr reader, std::stop_token stop);
+  // visible to `reader`, and for which `filter` returns true if it is not null. REQUIRES: the filter depends
+  // on the user and the scopes of `reader` only.
+  Task<Result<HealthPtr>> request(bool with_details, PrincipalPtr reader,
+                                  HealthReportBuilder::ServerFilter filter, std::stop_token stop);
   // Returns a report that is built in one turn, independently of the requested ones.
   Health build_now(bool with_details) const;
   // Subsequent reports have the status `draining`.
@@ -38,6 +40,7 @@ class HealthReporter : public std::enable_shared_from_this<HealthReporter> {
   // A report that is requested or being built, and the requests that share it.
   struct PendingReport {
     PrincipalPtr reader;                       // of the first request; the others see the same servers
+    HealthReportBuilder::ServerFilter filter;  // the same
     std::vector<std::stop_token> stop_tokens;  // of the requests
     Result<HealthPtr> outcome = Error(ErrorKind::cancelled, "all requests for the report were cancelled");
     Event done;

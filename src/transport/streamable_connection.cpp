@@ -13,6 +13,7 @@ namespace fairlead::transport {
 namespace {
 
 constexpr std::size_t kMaxExcerptBytes = 200;
+constexpr std::size_t kMaxProblemBytes = 16u << 10;  // a larger problem document is not parsed
 // Time limit for reading a body that is not a response to a request.
 constexpr std::chrono::milliseconds kNonResponseBodyTimeout{5'000};
 
@@ -20,12 +21,29 @@ bool is_modern_error_code(std::int64_t code) {
   return code <= mcp::kHeaderMismatch && code >= mcp::kUnsupportedVersion;
 }
 
+// If the body is a problem document (RFC 9457), returns its description and its remedy, otherwise the
+// beginning of the body. Control characters are replaced.
+std::string excerpt_of(const http::ClientResponse& response, std::string_view body) {
+  std::string excerpt(body.substr(0, kMaxExcerptBytes));
+  const bool is_problem = response.headers().get("Content-Type").starts_with("application/problem+json");
+  if (is_problem && body.size() <= kMaxProblemBytes) {
+    const Result<json::Raw> document = json::Raw::parse(std::string(body));
+    const json::View problem = document ? json::View(*document) : json::View();
+    const std::string detail = problem["detail"].as_string().value_or("");
+    const std::string remedy = problem["remedy"].as_string().value_or("");
+    if (!detail.empty())
+      excerpt = detail.substr(0, kMaxExcerptBytes) +
+                (remedy.empty() ? "" : ". " + remedy.substr(0, kMaxExcerptBytes));
+  }
+  std::ranges::replace_if(
+      excerpt, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return excerpt;
+}
+
 }  // namespace
 
 Error status_error(const http::Url& url, const http::ClientResponse& response, std::string_view body) {
-  std::string excerpt(body.substr(0, kMaxExcerptBytes));
-  std::ranges::replace_if(
-      excerpt, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  const std::string excerpt = excerpt_of(response, body);
   const int status = response.status();
   std::string message = url.redacted() + " answered " + std::to_string(status);
   const Redactor& redactor = response.redactor();  // a server may echo credentials

@@ -160,7 +160,8 @@ class StreamableConnection final : public Connection {
 };
 
 // Returns the error for a response with an unexpected status: of kind `authorization` for 401 and 403,
-// otherwise of kind `http_status`. The message has an excerpt of `body`.
+// otherwise of kind `http_status`. The message has an excerpt of `body`,
+// or the description and the remedy of a problem document (RFC 9457).
 Error status_error(const http::Url& url, const http::ClientResponse& response, std::string_view body);
 
 }  // namespace fairlead::transport

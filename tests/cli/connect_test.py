@@ -83,6 +83,32 @@ class ConnectTest(ProgramTest):
         self.assertIn("removed", self.connect("--undo", "cursor"))
         self.assertFalse(os.path.exists(self.file(".cursor/mcp.json")))
 
+    def write_token(self):
+        with open(self.path("token"), "w", encoding="utf-8") as file:
+            file.write("a-token-of-the-test-1234\n")
+        return self.path("token")
+
+    def test_undo_recognises_a_toml_file_that_is_as_connecting_left_it(self):
+        os.mkdir(self.file(".codex"))
+        path = self.file(".codex/config.toml")
+        for token in (["--token-file", self.write_token()], ["--token-env", "TOKEN"]):
+            self.connect("codex", "--url", URL, *token)
+            self.assertIn("removed", self.connect("--undo", "codex"))
+            self.assertEqual(os.listdir(os.path.dirname(path)), [])
+            self.write(".codex/config.toml", 'model = "m" # mine\n')
+            self.connect("codex", "--url", URL, *token)
+            self.assertIn("restored", self.connect("--undo", "codex"))
+            self.assertEqual(self.read(path), 'model = "m" # mine\n')
+            self.assertEqual(os.listdir(os.path.dirname(path)), ["config.toml"])
+            os.remove(path)
+
+    def test_undo_keeps_other_changes_of_a_toml_file(self):
+        path = self.write(".codex/config.toml", 'model = "m"\n')
+        self.connect("codex", "--url", URL, "--token-env", "TOKEN")
+        self.write(".codex/config.toml", self.read(path).replace('"m"', '"n"'))
+        self.assertIn("changed since", self.connect("--undo", "codex"))
+        self.assertEqual(self.read(path), 'model = "n"\n')
+
     def test_client_that_is_not_installed_is_reported(self):
         self.assertIn("does not seem to be installed", self.connect("cursor", "--url", URL, status=2))
         self.connect("cursor", "--url", URL, "--create")
@@ -177,6 +203,21 @@ class ConnectTest(ProgramTest):
         self.assertEqual(state, {"claude-desktop": "connected"})
         state = {row["client"]: row["state"] for row in json.loads(self.connect("--list", "--json", "--url", "http://127.0.0.1:8/mcp"))}
         self.assertEqual(state, {"claude-desktop": "outdated"})
+
+    def test_every_endpoint_of_the_gateway_is_connected(self):
+        self.write(".cursor/mcp.json", "{}\n")
+        os.makedirs(self.file(".config/Claude"))
+        for client in ("cursor", "claude-desktop"):
+            self.connect(client, "--endpoint", "discover")
+        rows = {row["client"]: row for row in json.loads(self.connect("--list", "--json"))}
+        for client in ("cursor", "claude-desktop"):
+            self.assertEqual((rows[client]["state"], rows[client]["endpoint"]), ("connected", "e/discover"), rows)
+        self.assertIn("connected (e/discover)", self.connect("--list"))
+        self.connect("cursor", "--url", "http://127.0.0.1:9/behind/a/proxy")
+        rows = {row["client"]: row for row in json.loads(self.connect("--list", "--json", "--url", "http://127.0.0.1:9/behind/a/proxy"))}
+        self.assertEqual(rows["cursor"]["state"], "connected")
+        rows = {row["client"]: row for row in json.loads(self.connect("--list", "--json", "--url", "http://127.0.0.1:8/mcp"))}
+        self.assertEqual({name: row["state"] for name, row in rows.items()}, {"cursor": "outdated", "claude-desktop": "outdated"})
 
     def test_result_is_printed_as_json(self):
         path = self.write(".cursor/mcp.json", "{}\n")

@@ -33,6 +33,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             kind = "text/html"
         elif self.path == "/locked":
             status, body = 401, None
+        elif self.path == "/problem":
+            status, kind = 401, "application/problem+json"
+            body = {"type": "about:blank", "title": "x" * 300, "detail": "the request has no bearer token", "remedy": "Send an API token."}
         elif self.path == "/moved":
             status, body = 308, None
         payload = b"" if body is None else json.dumps(body).encode()
@@ -72,6 +75,23 @@ class HttpTest(program.ProgramTest):
 
     def test_invalid_header_is_a_usage_error(self):
         self.assert_exited(run("call", self.url(), "plain", "--header", "nonsense"), 2, b"", "is not a header")
+
+    def test_token_of_a_file_is_sent(self):
+        with open(self.path("token"), "w", encoding="utf-8") as file:
+            file.write("a-token\n")
+        for command in (["tools", self.url()], ["inspect", self.url()]):
+            self.server.requests.clear()
+            result = run(*command, "--token-file", self.path("token"))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual({headers.get("Authorization") for _, headers in self.server.requests}, {"Bearer a-token"})
+        self.assert_exited(run("tools", self.url(), "--token-file", self.path("absent")), 2, b"", "--token-file")
+        header = ["--header", "Authorization: Bearer x"]
+        self.assert_exited(run("tools", self.url(), "--token-file", self.path("token"), *header), 2, b"", "exclude each other")
+
+    def test_problem_document_is_printed_as_text(self):
+        result = run("tools", self.url("/problem"))
+        self.assert_exited(result, 3, b"", "the request has no bearer token. Send an API token.")
+        self.assertNotIn("xxx", result.stderr)
 
     def test_notification_is_accepted(self):
         self.assert_exited(run("call", "--notify", self.url(), "hello"), 0, b"")

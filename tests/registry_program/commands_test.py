@@ -115,6 +115,40 @@ class CommandsTest(CommandTest):
         status = self.command("status", gateway=gateway, status=1)
         self.assertTrue(status.startswith("! server bad has failed"), status)
 
+    def test_a_list_without_the_tools_of_a_failed_server_is_reported_as_incomplete(self):
+        gateway = self.start()
+        self.command("servers", "add", "bad", "--", sys.executable, "-c", "import sys; sys.exit(3)", gateway=gateway)
+        for options in ([], ["--json"], ["--schema"]):
+            done = self.run_command("tools", "bad", *options, **self.gateway_options(gateway))
+            self.assertEqual((done.returncode, done.stdout.strip()), (1, "[]" if options == ["--json"] else ""), done.stderr)
+            self.assertIn("the list is incomplete, because the gateway has no list of: bad\n", done.stderr)
+            self.assertIn("fairlead servers test bad", done.stderr)
+        self.add(gateway)
+        header = f"Authorization: Bearer {ADMIN_TOKEN}"
+        done = self.run_command("tools", "--header", header, f"http://127.0.0.1:{gateway.port}/mcp")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("toy__echo", done.stdout)
+        self.assertIn("no list of: bad\n", done.stderr)
+        done = self.run_command("tools", "toy", **self.gateway_options(gateway))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_the_first_user_says_that_clients_need_a_token(self):
+        gateway = self.start(token=None)
+        options = {"FAIRLEAD_GATEWAY": f"http://127.0.0.1:{gateway.port}"}
+        done = self.run_command("users", "add", "ann", **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("clients of the gateway need a token from now on", done.stderr)
+        self.assertIn("fairlead config set auth.mode none", done.stderr)
+        self.assertEqual(self.run_command("users", "add", "bob", **options).stderr, "")
+
+    def test_the_first_user_says_nothing_where_the_mode_stays(self):
+        gateway = self.start("--auth-mode", "none")
+        done = self.run_command("users", "add", "ann", **self.gateway_options(gateway))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        gateway = self.start(database="sqlite:" + self.path("other.db"))  # FAIRLEAD_ADMIN_TOKEN is set
+        done = self.run_command("users", "add", "ann", **self.gateway_options(gateway))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_lines_are_followed_as_they_are_written(self):
         gateway = self.start()
         script = "import sys, time\nwhile True: sys.stderr.write('a line\\n'); sys.stderr.flush(); time.sleep(0.1)"
@@ -169,6 +203,10 @@ class CommandsTest(CommandTest):
         self.command("config", "set", "auth.max_user_tokens", "7", gateway=gateway)
         self.assertEqual(self.json_of("config", "get", "auth.max_user_tokens", gateway=gateway)["value"], 7)
         self.command("config", "set", "registry.allow_private_addresses", "true", gateway=gateway)
+        self.command("config", "set", "mcp.max_frame_bytes", "20M", gateway=gateway)
+        self.assertEqual(self.json_of("config", "get", "mcp.max_frame_bytes", gateway=gateway)["value"], 20 << 20)
+        self.assertIn("20971520 or 20M", self.error_of("config", "set", "mcp.max_body_bytes", "8X", gateway=gateway, status=2))
+        self.assertIn("no number", self.error_of("config", "set", "auth.max_user_tokens", "2K", gateway=gateway, status=2))
         self.assertIn("no number", self.error_of("config", "set", "auth.max_user_tokens", "many", gateway=gateway, status=2))
         self.command("config", "reset", "auth.max_user_tokens", gateway=gateway)
         self.assertTrue(self.json_of("config", "get", "auth.max_user_tokens", gateway=gateway)["isDefault"])

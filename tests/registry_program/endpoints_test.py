@@ -102,6 +102,23 @@ class EndpointsTest(RegistryTest):
         self.gateway.patch(f"/endpoints/{row['id']}", {"users": [], "groups": []})
         self.assertTrue(until(lambda: status(eve_token) == 200, 5))
 
+    def test_status_has_the_servers_that_the_scopes_of_the_token_name(self):
+        ann, everything = self.user(self.gateway, "ann")
+        self.gateway.create("/endpoints", {"name": "team", "servers": ["one"]})
+        self.gateway.create("/endpoints", {"name": "others", "users": [self.user(self.gateway, "bob")[0]["id"]]})
+        both = {"one", "two"}
+        expected = [
+            (["endpoint:team"], {"one"}), (["server:two"], {"two"}), (["endpoint:team", "server:two"], both), (["endpoint:default"], both),
+            (["endpoint:others"], set()), (["endpoint:absent"], set()), (["server:absent"], set()), (["mcp"], both), (["admin:users:read"], set()),
+        ]  # fmt: skip
+        for scopes, servers in expected:
+            report = self.gateway.request("GET", "/health", token=self.token(self.gateway, ann, scopes=scopes))
+            self.assertEqual({server["name"] for server in report.json()["servers"]} & both, servers, (scopes, report))
+            for hidden in both - servers:
+                self.assertNotIn(f'"{hidden}"', report.text, scopes)
+        report = self.gateway.request("GET", "/health", token=everything).json()
+        self.assertEqual({server["name"] for server in report["servers"]} & both, both)
+
     def test_server_has_an_endpoint_with_its_own_names(self):
         self.gateway.create("/mcp/servers", self.toy("own", lists=LISTS))
         for era in (MODERN, LEGACY):
