@@ -14,6 +14,7 @@
 #include "base/read_file.hpp"
 #include "fairlead/http/authenticator.hpp"
 #include "fairlead/loop/descriptor.hpp"
+#include "process/child_error_context.hpp"
 #include "registry/tokens.hpp"
 
 namespace fairlead::admin {
@@ -23,7 +24,7 @@ namespace {
 constexpr FileLimit kTokenFileLimit{"max_token_file_bytes", 4096};
 
 Error token_file_error(const std::string& path, const std::string& reason) {
-  return Error(ErrorKind::validation, "the file of the administrator's token, " + path + ", " + reason);
+  return Error(ErrorKind::validation, "the token file " + path + " " + reason);
 }
 
 Error token_file_error(const std::string& path, std::string_view operation, int os_error) {
@@ -31,10 +32,11 @@ Error token_file_error(const std::string& path, std::string_view operation, int 
 }
 
 // Returns why other users could read or replace the token; nullopt if they cannot.
-std::optional<std::string> exposure(const struct stat& status) {
+std::optional<std::string> exposure(const std::string& path, const struct stat& status) {
   if (!S_ISREG(status.st_mode)) return "is not a regular file";
   if (status.st_uid != ::geteuid()) return "belongs to another user";
-  if ((status.st_mode & 077) != 0) return "is accessible for other users; run: chmod 600";
+  if ((status.st_mode & 077) != 0)
+    return "is accessible for other users; run: chmod 600 " + process::shell_quoted(path);
   return std::nullopt;
 }
 
@@ -79,6 +81,19 @@ Result<std::string> home_directory() {
       "this user has no home directory; set XDG_STATE_HOME to the directory for the state of programs");
 }
 
+// `hint` is added to the error of a file without a token.
+Result<std::string> read_token(const std::string& path, const std::string& hint) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return token_file_error(path, "cannot read", errno);
+  if (const auto reason = exposure(path, status)) return token_file_error(path, *reason);
+  Result<std::string> text = read_regular_file(path, kTokenFileLimit);
+  if (!text) return token_file_error(path, "cannot be read: " + text.error().message());
+  std::string token = without_line_end(std::move(*text));
+  if (token.size() < http::StaticTokenAuthenticator::kMinTokenBytes)
+    return token_file_error(path, "has no token of at least 16 characters" + hint);
+  return token;
+}
+
 }  // namespace
 
 Result<std::string> state_directory() {
@@ -101,15 +116,7 @@ Result<void> create_private_directory(const std::string& path) {
 }
 
 Result<std::string> read_admin_token(const std::string& path) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) return token_file_error(path, "cannot read", errno);
-  if (const auto reason = exposure(status)) return token_file_error(path, *reason);
-  Result<std::string> text = read_regular_file(path, kTokenFileLimit);
-  if (!text) return token_file_error(path, "cannot be read: " + text.error().message());
-  std::string token = without_line_end(std::move(*text));
-  if (token.size() < http::StaticTokenAuthenticator::kMinTokenBytes)
-    return token_file_error(path, "has no token of at least 16 characters; remove the file to get a new one");
-  return token;
+  return read_token(path, std::string());
 }
 
 Result<std::string> read_or_create_admin_token(const std::string& path) {
@@ -123,7 +130,7 @@ Result<std::string> read_or_create_admin_token(const std::string& path) {
     const Result<void> created = create_token_file(path, *token);
     if (!created) return created.error();
   }
-  return read_admin_token(path);
+  return read_token(path, "; remove the file to get a new one");
 }
 
 }  // namespace fairlead::admin

@@ -61,7 +61,8 @@ constexpr std::array kSchemas = std::to_array<ComponentSchema>({
     "description":{"type":"string"},"definition":{"type":"object","description":"The tool as the server sent it"},
     "firstSeen":{"$ref":"#/components/schemas/Time"},"lastSeen":{"$ref":"#/components/schemas/Time"},
     "quarantined":{"type":"boolean"},"hidden":{"type":"boolean","description":"Callable but not listed"},
-    "denied":{"type":"boolean","description":"Neither listed nor callable"}},
+    "denied":{"type":"boolean","description":"Neither listed nor callable"},
+    "omitted":{"type":"string","description":"Why clients would reject the tool, so that it is neither listed nor callable"}},
   "required":["server","serverId","name","publicName","firstSeen","lastSeen","quarantined","hidden","denied"],
   "additionalProperties":false})json"},
     {"TestResult", R"json({

@@ -7,6 +7,7 @@
 #include "base/rfc3339.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
+#include "gateway/entry_rules.hpp"
 #include "gateway/names.hpp"
 
 namespace fairlead::admin {
@@ -35,6 +36,8 @@ json::Raw tool_json(const registry::Server& server, const registry::ListedEntry&
   writer.key("quarantined").boolean(listed.quarantined);
   writer.key("hidden").boolean(any_glob_matches(server.tools.hide, name));
   writer.key("denied").boolean(is_denied_tool(server.tools, name));
+  const auto problem = gateway::entry_problem(gateway::ListKind::tools, entry, true);
+  if (problem) writer.key("omitted").string(*problem);
   writer.end_object();
   return writer.finish();
 }

@@ -106,6 +106,10 @@ void print_note(const AdminOptions& options, const std::string& line) {
   if (!options.quiet) std::fprintf(stderr, "%s\n", printable_line(line).c_str());
 }
 
+void print_warning(const std::string& line) {
+  std::fprintf(stderr, "warning: %s\n", printable_line(line).c_str());
+}
+
 void add_query(std::string& path, std::string_view name, std::string_view value) {
   if (value.empty()) return;
   path += path.find('?') == std::string::npos ? '?' : '&';

@@ -68,6 +68,8 @@ void print_removal(const AdminOptions& options, const std::string& sentence, con
                    const std::string& name);
 // Prints a line to stderr unless -q is given.
 void print_note(const AdminOptions& options, const std::string& line);
+// Prints "warning: " and the line to stderr.
+void print_warning(const std::string& line);
 
 // Appends "name=value" to the query of a path; does nothing if the value is empty.
 void add_query(std::string& path, std::string_view name, std::string_view value);

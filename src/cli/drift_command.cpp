@@ -49,6 +49,17 @@ RowType drift_rows(const ServerNames& names) {
   return type;
 }
 
+// Says which changes there are besides those of the status, of which there is none.
+std::string other_changes_hint(const std::string& status, const std::vector<json::Raw>& rows) {
+  std::map<std::string, std::size_t> counts;
+  for (const json::Raw& row : rows) ++counts[string_of(json::View(row), "status")];
+  std::string others;
+  for (const auto& [name, count] : counts)
+    others += (others.empty() ? "" : ", ") + std::to_string(count) + " " + name;
+  if (others.empty()) return "No server has changed what it offers.";
+  return "No " + status + " changes; " + others + ": fairlead drift list --status all";
+}
+
 struct DriftList {
   AdminOptions options;
   std::string server, status = "open";
@@ -65,9 +76,18 @@ struct DriftList {
     add_query(query, "status", command.status == "all" ? "" : command.status);
     ServerNames names;
     if (!command.options.json && !command.options.quiet) names = co_await server_names(client);
-    const RowType type = drift_rows(names);
-    const Result<int> listed = co_await list_rows(command.options, type, client, query);
-    co_return listed;
+    RowType type = drift_rows(names);
+    const Result<std::vector<json::Raw>> rows = co_await client->list(type.path + query);
+    if (!rows) co_return rows.error();
+    if (rows->empty() && !command.options.json && !command.options.quiet) {
+      std::string all = type.path;
+      add_query(all, "server", command.server);
+      const Result<std::vector<json::Raw>> others = co_await client->list(all);
+      if (!others) co_return others.error();
+      type.empty_hint = other_changes_hint(command.status, *others);
+    }
+    print_rows(command.options, type, *rows);
+    co_return kSuccess;
   }
 };
 

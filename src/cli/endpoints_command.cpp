@@ -1,4 +1,5 @@
 // fairlead endpoints: the views of the servers that clients connect to.
+#include "base/glob.hpp"
 #include "cli/patch_builder.hpp"
 #include "cli/row_group.hpp"
 
@@ -28,6 +29,19 @@ struct EndpointRows {
     return type;
   }
 };
+
+// Warns of patterns that match no server.
+Task<void> warn_of_unmatched_patterns(AdminClientPtr client, std::vector<std::string> patterns) {
+  if (patterns.empty()) co_return;
+  const Result<std::vector<json::Raw>> servers = co_await client->list("/mcp/servers");
+  if (!servers) co_return;
+  for (const std::string& pattern : patterns) {
+    const bool matches = std::ranges::any_of(*servers, [&](const json::Raw& row) {
+      return glob_matches(pattern, string_of(json::View(row), "name"));
+    });
+    if (!matches) print_warning("no server has a name that matches `" + pattern + "`");
+  }
+}
 
 struct EndpointFields {
   std::string title, description, mode, enabled;
@@ -93,6 +107,7 @@ struct EndpointFields {
       if (!ids) co_return ids.error();
       body.set({"groups"}, *ids);
     }
+    co_await warn_of_unmatched_patterns(client, fields.servers);
     co_return body.finish();
   }
 };

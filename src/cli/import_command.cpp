@@ -168,27 +168,26 @@ Result<void> ask_for_inputs(const ImportSource& source, clients::ImportChoices& 
   return {};
 }
 
-// Returns the literal secrets that are not in the secret store yet, as "server: pointer".
-std::vector<std::string> literal_secrets_of(const ImportSource& source,
-                                            const std::vector<PlannedServer>& plan,
-                                            const clients::ImportChoices& choices) {
-  std::vector<std::string> found;
+// Returns the literal secrets that are not in the secret store yet.
+std::vector<KeptSecret> literal_secrets_of(const ImportSource& source, const std::vector<PlannedServer>& plan,
+                                           const clients::ImportChoices& choices) {
+  std::vector<KeptSecret> found;
   const std::vector<const clients::ImportedServer*> servers = clients::selected_servers(source.file, choices);
   for (std::size_t i = 0; i < servers.size(); ++i) {
     if (plan[i].action == ImportAction::skip || plan[i].action == ImportAction::unchanged) continue;
     for (const clients::LiteralSecret& secret : servers[i]->literal_secrets) {
       const json::View now = clients::value_at(json::View(plan[i].body), secret.pointer);
       if (now.as_string().value_or("") != secret.replacement)
-        found.push_back(plan[i].name + ": " + secret.pointer.substr(secret.pointer.find('/', 1) + 1));
+        found.push_back({plan[i].name, secret.pointer.substr(secret.pointer.find('/', 1) + 1)});
     }
   }
   return found;
 }
 
-std::optional<bool> offer_to_move(const std::vector<std::string>& secrets,
-                                  std::chrono::milliseconds timeout) {
+std::optional<bool> offer_to_move(const std::vector<KeptSecret>& secrets, std::chrono::milliseconds timeout) {
   std::string list;
-  for (const std::string& secret : secrets) list += "\n  " + printable_line(secret);
+  for (const KeptSecret& secret : secrets)
+    list += "\n  " + printable_line(secret.server + ": " + secret.place);
   return confirm("These values look like secrets:" + list +
                      "\nStore them encrypted instead of in the rows of the servers?",
                  timeout);
@@ -314,7 +313,7 @@ Task<Result<ImportOutcome>> plan_file(AdminClientPtr client, const ImportCommand
   }
   Result<std::vector<PlannedServer>> plan = co_await plan_with_rows(client, source, choices);
   if (!plan) co_return plan.error();
-  const std::vector<std::string> literal = literal_secrets_of(source, *plan, choices);
+  const std::vector<KeptSecret> literal = literal_secrets_of(source, *plan, choices);
   if (interactive && !literal.empty() && !choices.move_secrets && !command.keep_secrets) {
     const std::optional<bool> move = offer_to_move(literal, command.options.gateway.wait_limit());
     if (!move) co_return no_answer();

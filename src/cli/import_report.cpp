@@ -3,6 +3,7 @@
 #include <map>
 
 #include "cli/output.hpp"
+#include "process/child_error_context.hpp"
 
 namespace fairlead::cli {
 
@@ -161,8 +162,11 @@ void print_import(const ImportOutcome& outcome, bool dry_run, bool details) {
     print_line("  ", "note: " + remark.message);
   for (std::size_t i = 0; i < outcome.servers.size(); ++i)
     print_server(outcome.servers[i], outcome.failures[i], details);
-  for (const std::string& secret : outcome.kept_secrets)
-    print_line("  ", "note: " + secret + " looks like a secret; --move-secrets stores it encrypted");
+  for (const KeptSecret& secret : outcome.kept_secrets)
+    print_line("  ", "note: " + secret.server + ": " + secret.place +
+                         " looks like a secret; this stores it encrypted: fairlead servers import " +
+                         process::shell_quoted(outcome.source->path) + " " + secret.server +
+                         " --update --move-secrets");
   print_line("", totals(outcome, dry_run));
 }
 

@@ -10,14 +10,19 @@
 
 namespace fairlead::cli {
 
+// A literal value that looks like a secret, and stays in the row.
+struct KeptSecret {
+  std::string server;
+  std::string place;  // such as "env/TOKEN"
+};
+
 struct ImportOutcome {
   ImportOutcome() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
   const ImportSource* source = nullptr;
   std::vector<clients::PlannedServer> servers;
   std::vector<std::string> failures;  // one for each server; empty: none
-  // Literal values that look like secrets and stay in the rows, such as "files: env/TOKEN".
-  std::vector<std::string> kept_secrets;
+  std::vector<KeptSecret> kept_secrets;
 };
 
 // Prints a file, its servers with what is added or changed (`details`: also each value of new servers), and

@@ -103,13 +103,18 @@ struct EditCommand {
   }
 };
 
+// Returns the noun of a row with its article: "a user", "an endpoint".
+inline std::string with_article(const std::string& noun) {
+  return (noun.starts_with('e') ? "an " : "a ") + noun;
+}
+
 template <class Rows, class Fields, class Add = AddCommand<Rows, Fields>>
 void add_row_group(CLI::App& group, int& status) {
   const RowType type = Rows::type();
   add_admin_command<ListCommand<Rows>>(group, "list", "List the " + type.plural, status);
-  add_admin_command<ShowCommand<Rows>>(group, "show", "Show a " + type.noun, status);
-  add_admin_command<Add>(group, "add", "Add a " + type.noun, status);
-  add_admin_command<EditCommand<Rows, Fields>>(group, "edit", "Change a " + type.noun, status);
+  add_admin_command<ShowCommand<Rows>>(group, "show", "Show " + with_article(type.noun), status);
+  add_admin_command<Add>(group, "add", "Add " + with_article(type.noun), status);
+  add_admin_command<EditCommand<Rows, Fields>>(group, "edit", "Change " + with_article(type.noun), status);
   add_admin_command<RemoveCommand<Rows>>(group, "remove", "Remove " + type.plural, status);
 }
 

@@ -188,10 +188,14 @@ class GatewayRunner {
   }
 
   static ServerResult with_remedy(ServerResult server) {
-    if (server || server.error().detail().os_error != EADDRINUSE) return server;
-    return Error(server.error()).with([](ErrorDetail& detail) {
+    if (server) return server;
+    const bool database_in_use = admin::is_database_in_use(server.error());
+    if (!database_in_use && server.error().detail().os_error != EADDRINUSE) return server;
+    return Error(server.error()).with([&](ErrorDetail& detail) {
       detail.remedy =
-          "End the program that listens there, or choose another address with --listen HOST:PORT.";
+          database_in_use
+              ? "Stop that process, or choose another database with --db."
+              : "End the program that listens there, or choose another address with --listen HOST:PORT.";
     });
   }
 

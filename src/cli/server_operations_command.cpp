@@ -108,6 +108,8 @@ std::string tool_state(json::View tool) {
   for (const char* const flag : {"quarantined", "denied", "hidden"}) {
     if (tool[flag].as_bool().value_or(false)) state += (state.empty() ? "" : ", ") + std::string(flag);
   }
+  if (const std::string reason = string_of(tool, "omitted"); !reason.empty())
+    state += (state.empty() ? "" : ", ") + std::string("omitted: ") + reason;
   return state.empty() ? "offered" : state;
 }
 

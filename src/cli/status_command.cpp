@@ -66,9 +66,11 @@ std::string server_problem(json::View server) {
   std::string why = printable_line(string_of(server, "lastError"));
   why = why.substr(0, why.find("\\n"));
   const std::string code = string_of(server, "lastErrorCode");
+  const bool lists_are_wrong = why.empty() && code.empty() && !server["lists"].absent();
   if (why.empty()) why = code.empty() ? printable_line(one_line(server["lists"])) : code;
   return "server " + name + " has " + (state == "failed" ? "failed" : "a problem") +
-         (why.empty() ? "" : ": " + why) + "\n  see: fairlead servers test " + name;
+         (why.empty() ? "" : ": " + why) + "\n  see: fairlead servers test " + name +
+         (lists_are_wrong ? ", fairlead servers tools " + name : "");
 }
 
 std::vector<std::string> problems_of(const GatewayReport& report) {

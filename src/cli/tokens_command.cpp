@@ -70,6 +70,19 @@ struct TokensList {
   }
 };
 
+// Warns if `scope` is that of an endpoint or a server that this client cannot find.
+Task<void> warn_of_unknown_scope(AdminClientPtr client, std::string scope) {
+  const std::size_t colon = scope.find(':');
+  const std::string kind = scope.substr(0, colon);
+  if (kind != "endpoint" && kind != "server") co_return;
+  const std::string name = colon == std::string::npos ? std::string() : scope.substr(colon + 1);
+  const std::string rows = kind == "endpoint" ? "/endpoints/" : "/mcp/servers/";
+  const Result<json::Raw> row = co_await client->get(rows + path_segment(name));
+  const bool found = row && string_of(json::View(*row), "name") == name;
+  const bool unknown = row || row.error().detail().http_status == 404;
+  if (!found && unknown) print_warning("the scope `" + scope + "` names no " + kind + " that you can see");
+}
+
 struct TokensCreate {
   AdminOptions options;
   std::string user, name, expires;
@@ -80,7 +93,9 @@ struct TokensCreate {
     app.add_option("--name", name, "What the token is for");
     app.add_option("--expires", expires, "When it expires: a duration such as 90d, or a time")
         ->type_name("WHEN");
-    app.add_option("--scope", scopes, "What the token may do, such as mcp or server:NAME; repeatable")
+    app.add_option("--scope", scopes,
+                   "What the token may do: mcp, endpoint:NAME, server:NAME, admin, admin:AREA or "
+                   "admin:AREA:read; repeatable")
         ->type_name("SCOPE")
         ->take_all()
         ->allow_extra_args(false);
@@ -98,6 +113,7 @@ struct TokensCreate {
   static Task<Result<int>> run(const TokensCreate& command, AdminClientPtr client) {
     const Result<json::Raw> row = co_await client->post("/tokens", command.body());
     if (!row) co_return row.error();
+    for (const std::string& scope : command.scopes) co_await warn_of_unknown_scope(client, scope);
     if (command.options.json) {
       print_json(row->text());
       co_return kSuccess;

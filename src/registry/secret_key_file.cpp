@@ -30,10 +30,10 @@ std::string next_path(const std::string& path) {
 
 // Returns why other users could read or replace the key; nullopt if they cannot. Container platforms mount
 // files of root.
-std::optional<std::string> key_file_exposure(const struct stat& status) {
+std::optional<std::string> key_file_exposure(const std::string& path, const struct stat& status) {
   if (!S_ISREG(status.st_mode)) return "is not a regular file";
   if (status.st_uid != ::geteuid() && status.st_uid != 0) return "belongs to another user";
-  if ((status.st_mode & 077) != 0) return "is accessible for other users; run: chmod 600";
+  if ((status.st_mode & 077) != 0) return "is accessible for other users; run: chmod 600 " + path;
   return std::nullopt;
 }
 
@@ -73,7 +73,7 @@ Result<std::vector<SecretKey>> read_key_file(const std::string& path) {
   }
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return key_file_error(path, "cannot read", errno);
-  if (const auto reason = key_file_exposure(status)) return key_file_error(path, *reason);
+  if (const auto reason = key_file_exposure(path, status)) return key_file_error(path, *reason);
   const Result<SecretText> content = read_content(path, fd.get());
   if (!content) return content.error();
   Result<std::vector<SecretKey>> keys = parse_secret_keys(content->view());

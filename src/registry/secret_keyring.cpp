@@ -42,14 +42,24 @@ Result<SecretText> open_row(const SecretKey& key, const Row& row) {
 
 }  // namespace
 
-Error secret_key_missing(std::string_view reason) {
-  const std::string message(reason);
-  return Error(ErrorKind::validation, message.empty() ? "no key for secrets is configured" : message)
+Error secret_key_missing() {
+  return Error(ErrorKind::validation, "no key for secrets is configured").with([](ErrorDetail& detail) {
+    detail.failure_code = kSecretKeyMissing;
+    detail.remedy =
+        "Start the gateway with the key: --secret-key-file FILE, --secret-key-command COMMAND, or "
+        "FAIRLEAD_SECRET_KEY. `openssl rand -base64 32` makes a new one.";
+  });
+}
+
+Error lost_secret_key(std::string_view key_id, std::string_view reason) {
+  return Error(ErrorKind::validation, "the database has secrets that are encrypted with the key " +
+                                          std::string(key_id) + ", and " + std::string(reason))
       .with([](ErrorDetail& detail) {
         detail.failure_code = kSecretKeyMissing;
         detail.remedy =
-            "Start the gateway with the key: --secret-key-file FILE, --secret-key-command COMMAND, or "
-            "FAIRLEAD_SECRET_KEY. `openssl rand -base64 32` makes a new one.";
+            "Restore the key file DATABASE.key, or for a backup from before a `rekey` DATABASE.key.previous, "
+            "or start the gateway with that key: --secret-key-file FILE, --secret-key-command COMMAND, or "
+            "FAIRLEAD_SECRET_KEY.";
       });
 }
 
@@ -101,7 +111,7 @@ void SecretKeyring::forget(std::string_view key_id) {
 
 Result<SecretKey> SecretKeyring::wrapping_key(std::string_view key_id) const {
   const std::scoped_lock lock(mutex_);
-  if (keys_.empty()) return secret_key_missing();
+  if (keys_.empty()) return lost_secret_key(key_id, "no key is configured");
   const auto found = std::ranges::find(keys_, key_id, &SecretKey::id);
   if (found != keys_.end()) return *found;
   return secret_key_mismatch(key_id, source_, keys_.front().id());

@@ -53,8 +53,10 @@ class SecretKeyring {
   std::map<std::string, SecretKey, std::less<>> data_keys_;  // by id
 };
 
-// Return the error for a registry without a key, and for one whose key is another one.
-Error secret_key_missing(std::string_view reason = {});
+// Return the error for a registry that never had a key, for one that needs the key `key_id` and has none, and
+// for one whose key is another one.
+Error secret_key_missing();
+Error lost_secret_key(std::string_view key_id, std::string_view reason);
 Error secret_key_mismatch(std::string_view needed_id, std::string_view source, std::string_view given_id);
 
 }  // namespace fairlead::registry

@@ -190,8 +190,7 @@ Result<void> create_first_data_key(WriteContext& context, const SecretKeyOptions
 Error missing_key_error(const std::string& key_id, const SecretKeyOptions& options) {
   const std::string reason =
       options.file.empty() ? "no key is configured" : "the key file " + options.file + " does not exist";
-  return secret_key_missing("the database has secrets that are encrypted with the key " + key_id + ", and " +
-                            reason);
+  return lost_secret_key(key_id, reason);
 }
 
 // Encrypts the data keys with another key-encryption key.

@@ -193,7 +193,10 @@ TEST(SecretKeyringTest, DataKeyNeedsItsKey) {
   const Result<void> refused = other.unlock(key);
   EXPECT_EQ(refused.error().detail().failure_code, "secret_key_mismatch");
   EXPECT_NE(refused.error().message().find(key_of('a').id()), std::string::npos);
-  EXPECT_EQ(SecretKeyring({}, "").unlock(key).error().detail().failure_code, "secret_key_missing");
+  const Error lost = SecretKeyring({}, "").unlock(key).error();
+  EXPECT_EQ(lost.detail().failure_code, "secret_key_missing");
+  EXPECT_EQ(lost.detail().remedy.find("openssl"), std::string::npos)
+      << "a new key cannot decrypt the data key";
   SecretDataKey forged = key;
   forged.key_id = key_of('b').id();
   EXPECT_FALSE(other.unlock(forged));

@@ -227,6 +227,18 @@ class CommandsTest(CommandTest):
         self.assertIn("--yes", self.error_of("drift", "approve", identity, gateway=gateway, status=2))
         self.command("drift", "approve", identity, "--yes", gateway=gateway)
         self.assertEqual(self.json_of("drift", "list", gateway=gateway), [])
+        self.assertEqual(self.error_of("drift", "list", gateway=gateway, status=0),
+                         "No open changes; 1 approved: fairlead drift list --status all\n")  # fmt: skip
+        self.assertIn("approved", self.command("drift", "list", "--status", "all", gateway=gateway))
+
+    def test_omitted_tools_are_listed_with_the_reason(self):
+        gateway = self.start()
+        self.add(gateway, listed=[tool("bad", inputSchema={}), tool("worse", inputSchema=[])])
+        self.assertRegex(self.command("servers", "tools", "toy", gateway=gateway), r"toy__bad +omitted: its `inputSchema.type` is not `object`")
+        self.assertIn("see: fairlead servers test toy, fairlead servers tools toy", self.run_command("status", **self.gateway_options(gateway)).stdout)
+        self.write_state("toy", [tool("bad", inputSchema={}), tool("good")])
+        self.command("servers", "refresh", "toy", gateway=gateway)
+        self.assertTrue(until(lambda: "good" in self.command("servers", "tools", "toy", gateway=gateway)))
 
     def test_refusals_of_the_gateway_name_the_member_and_the_code(self):
         gateway = self.start()
@@ -321,6 +333,28 @@ class CommandsTest(CommandTest):
         error = self.error_of("servers", "list", "--db", "sqlite:" + self.path("fairlead.db"), status=3)
         self.assertIn("--gateway", error)
         self.assertIn("database_in_use", error)
+
+    def test_second_gateway_on_a_database_names_the_remedy(self):
+        self.start()
+        error = self.error_of("serve", "--db", "sqlite:" + self.path("fairlead.db"), "--listen", "127.0.0.1:0", status=3)
+        self.assertIn("database_in_use", error)
+        self.assertIn("choose another database with --db", error)
+
+    def test_scope_or_pattern_that_names_nothing_is_warned_about(self):
+        gateway = self.start()
+        self.add(gateway)
+        self.command("users", "add", "ann", gateway=gateway)
+        warning = self.error_of("endpoints", "add", "team", "--server", "to*", "--server", "tyo", gateway=gateway, status=0)
+        self.assertEqual(warning, "warning: no server has a name that matches `tyo`\n")
+        scopes = ("--scope", "mcp", "--scope", "endpoint:team", "--scope", "server:toy", "--scope", "endpoint:taem", "--scope", "server:tyo")
+        warning = self.error_of("tokens", "create", "ann", "-q", *scopes, gateway=gateway, status=0)
+        self.assertEqual(warning, "warning: the scope `endpoint:taem` names no endpoint that you can see\n"
+                                  "warning: the scope `server:tyo` names no server that you can see\n")  # fmt: skip
+
+    def test_help_has_the_scopes_and_the_article(self):
+        self.assertIn("endpoint:NAME", self.command("tokens", "create", "--help"))
+        self.assertIn("Add an endpoint", self.command("endpoints", "add", "--help"))
+        self.assertIn("Add a user", self.command("users", "add", "--help"))
 
     def test_contexts_name_gateways_and_the_sources_of_tokens(self):
         gateway = self.start()

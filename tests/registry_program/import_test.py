@@ -3,6 +3,8 @@
 import glob
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import unittest
@@ -78,6 +80,15 @@ class ImportTest(RegistryTest):
         pid = gateway.server_processes("files")[0]
         with open(f"/proc/{pid}/environ", "rb") as file:
             self.assertIn(f"GITHUB_TOKEN={SECRET}".encode(), file.read().split(b"\0"))
+
+    def test_note_about_a_literal_secret_has_the_command_that_moves_it(self):
+        path = self.desktop_file()
+        gateway = self.start()
+        out, _ = self.fairlead("servers", "import", path, gateway=gateway)
+        (command,) = re.findall(r"note: files: env/GITHUB_TOKEN looks like a secret; this stores it encrypted: fairlead (.*)", out)
+        self.fairlead(*shlex.split(command), gateway=gateway)
+        (row,) = (row for row in gateway.items("/mcp/servers") if row["name"] == "files")
+        self.assertEqual(row["config"]["env"]["GITHUB_TOKEN"], "${secret:GITHUB_TOKEN}")
 
     def test_a_second_import_changes_nothing(self):
         self.desktop_file()

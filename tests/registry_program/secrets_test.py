@@ -303,6 +303,8 @@ class AttackTest(SecretsTest):
         refused = run(*database, environment=state)
         self.assertNotEqual(refused.returncode, 0)
         self.assertIn("does not exist", refused.stderr)
+        self.assertIn("Restore the key file", refused.stderr)
+        self.assertNotIn("openssl", refused.stderr, "a new key cannot decrypt what the database has")
         self.assertFalse(os.path.exists(path), "no new key for secrets that need the old one")
         other = "YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE="
         refused = run(*database, "--secret-key-command", f"echo {other}", environment=state)
