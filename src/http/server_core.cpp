@@ -28,9 +28,11 @@ void Routes::add(std::string path, Handler handler) {
 }
 
 std::shared_ptr<const Handler> Routes::find(std::string_view path) const {
-  const auto found = std::ranges::find_if(routes_, [&](const Route& route) {
+  const auto longer = [&](const Route& route) { return route.path.size() > path.size(); };
+  const auto matches = [&](const Route& route) {
     return route.is_prefix ? path.starts_with(route.path) : path == route.path;
-  });
+  };
+  const auto found = std::find_if(std::ranges::partition_point(routes_, longer), routes_.end(), matches);
   return found == routes_.end() ? nullptr : found->handler;
 }
 
