@@ -44,6 +44,12 @@ Result<void> check_query(const Query& query, const Route& route) {
   return {};
 }
 
+// Returns whether the change of a request may have been committed although its reply is an error. The key of
+// such a request stays in use, because a repetition could make the change twice.
+bool is_outcome_unknown(const Result<Reply>& reply) {
+  return !reply && reply.error().detail().failure_code == sql::kCommitOutcomeUnknown;
+}
+
 }  // namespace
 
 std::stop_token Call::disconnected() {
@@ -132,12 +138,6 @@ Task<Result<Reply>> Dispatcher::reply_to(std::shared_ptr<Dispatcher> self, Call&
   }
   Result<Reply> reply = co_await call.route().handler(call);
   co_return reply;
-}
-
-// Returns whether the change of a request may have been committed although its reply is an error. The key of
-// such a request stays in use, because a repetition could make the change twice.
-static bool is_outcome_unknown(const Result<Reply>& reply) {
-  return !reply && reply.error().detail().failure_code == sql::kCommitOutcomeUnknown;
 }
 
 Task<Result<Reply>> Dispatcher::reply_once(std::shared_ptr<Dispatcher> self, Call& call) {

@@ -21,7 +21,7 @@ Error missing_secret(const registry::State& state, const registry::Server& serve
       });
 }
 
-// Whoever owns a server that is not an administrator's also decides where its values are sent.
+// The owner of a server who is not an administrator also decides where its values are sent.
 pool::SecretProvider provider_of(const registry::State& state, const registry::Server& server,
                                  const registry::FoundSecret& found) {
   if (found.source != registry::SecretSource::user) return pool::SecretProvider::administrator;

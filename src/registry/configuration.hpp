@@ -56,8 +56,8 @@ const Definition* find_definition(std::string_view full_key);
 
 class Configuration;
 
-// Returns `clocks` with the settings `mcp.clocks.*` in the place of those clocks that have the default of the
-// program: a row does not store a clock that has it.
+// Returns `clocks` in which the clocks that have the program's default are replaced by the settings
+// `mcp.clocks.*`. A row does not store clocks that have the program's default.
 pool::Clocks with_clock_defaults(pool::Clocks clocks, const Configuration& configuration);
 
 // Returns `value` in its normal form (durations as text). Fails with kind validation, the code kInvalidRow

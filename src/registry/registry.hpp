@@ -1,8 +1,9 @@
 // Registry: the state of the registry in memory, and every change of it. The state is read on the loop
 // without waiting. Changes are written to the database first and applied to the state when they are
-// committed, in the order of commits. Every change passes the rules (rules.hpp), whoever requests it. Several
-// gateways on one PostgreSQL see each other's changes. If the database is lost, the state stays readable and
-// changes fail with kDatabaseUnavailable. All calls are made on the loop thread. Private to the library.
+// committed, in the order of commits. Every change passes the rules (rules.hpp), regardless of who requests
+// it. Several gateways on one PostgreSQL see each other's changes. If the database is lost, the state stays
+// readable and changes fail with kDatabaseUnavailable. All calls are made on the loop thread. Private to the
+// library.
 #pragma once
 
 #include <chrono>

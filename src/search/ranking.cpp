@@ -68,7 +68,7 @@ class QueryWeights {
       add(synonym, factor * factor_of(synonym) * kSynonymWeight, limit);
   }
   double factor_of(std::string_view stem) const { return analyzer_.is_weak(stem) ? kWeakWordWeight : 1; }
-  // Returns the weight of the stem, at most `limit`; 0 if no visible document has it.
+  // Returns the weight of the stem, at most `limit`; 0 if no visible document contains it.
   double add(std::string_view text, double factor, double limit = kUnlimited) {
     const std::optional<StemNumber> stem = vocabulary_.find(text);
     if (!stem || statistics_.documents(*stem) == 0) return 0;

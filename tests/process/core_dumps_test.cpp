@@ -22,10 +22,11 @@ DumpState state_after(rlim_t soft, rlim_t hard) {
   const pid_t child = ::fork();
   if (child == 0) {
     const rlimit before{soft, hard};
-    constexpr uid_t kNobody = 65534;
+    constexpr uid_t kUnprivilegedUser = 65534;
     if (::setrlimit(RLIMIT_CORE, &before) != 0) ::_exit(1);
     // In a user namespace this may fail, and root has no right to raise limits there.
-    [[maybe_unused]] const int changed = ::geteuid() == 0 ? ::setresuid(kNobody, kNobody, kNobody) : 0;
+    [[maybe_unused]] const int changed =
+        ::geteuid() == 0 ? ::setresuid(kUnprivilegedUser, kUnprivilegedUser, kUnprivilegedUser) : 0;
     ::prctl(PR_SET_DUMPABLE, 1);
     disable_core_dumps();
     rlimit after{};
