@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -217,6 +219,21 @@ void add_socket_mode(CLI::App& command, std::optional<unsigned>& mode) {
           "File mode of a Unix socket [0600]")
       ->type_name("MODE")
       ->envname("FAIRLEAD_SOCKET_MODE");
+}
+
+Result<std::string> read_stdin(FileLimit limit) {
+  std::string text;
+  std::array<char, 4096> buffer{};
+  while (true) {
+    const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (count == 0) return text;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return Error::from_errno(ErrorKind::io, "cannot read stdin", errno);
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (text.size() > limit.bytes)
+      return Error(ErrorKind::validation, "stdin has more than " + std::string(limit.name) + " (" +
+                                              std::to_string(limit.bytes) + ") bytes");
+  }
 }
 
 Result<json::Raw> parse_json_argument(std::string_view name, const std::string& given) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/read_file.hpp"
 #include "fairlead/base/error.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
@@ -84,6 +85,9 @@ void add_timeout(CLI::App& command, std::chrono::milliseconds& value, const std:
 
 // Adds --socket-mode, the permissions of the Unix socket of a listener, to a command.
 void add_socket_mode(CLI::App& command, std::optional<unsigned>& mode);
+
+// Reads stdin to its end. Fails with `validation` if it has more bytes than `limit`, and with `io`.
+Result<std::string> read_stdin(FileLimit limit);
 
 // Parses the argument `name`, which is JSON, or "-" to read JSON from stdin. Returns an absent value if the
 // argument is empty. Fails with `validation` if the text is not JSON.

@@ -8,6 +8,7 @@
 
 #include "admin/admin_token.hpp"
 #include "admin/gateway_file.hpp"
+#include "base/uri.hpp"
 #include "cli/attach.hpp"
 #include "cli/contexts.hpp"
 #include "cli/gateway_finder.hpp"
@@ -33,18 +34,16 @@ struct ChosenGateway {
 };
 
 // Returns the URL of a gateway without the path of MCP: http://HOST:PORT, or unix:/PATH.
-std::string base_of(std::string url) {
+std::string base_of(const std::string& url) {
   if (url.starts_with("unix:")) return url.substr(0, std::min(url.find('#'), url.find(" /")));
-  const std::size_t host = url.find("://");
-  const std::size_t path = host == std::string::npos ? host : url.find_first_of("/?#", host + 3);
-  if (path == std::string::npos) return url;
-  for (std::size_t at = url.find("/mcp", path); at != std::string::npos; at = url.find("/mcp", at + 1)) {
-    const bool is_segment = at + 4 == url.size() || std::string_view("/?#").contains(url[at + 4]);
-    if (is_segment) url.resize(at);
+  const UriParts parts = split_uri(url);
+  std::string_view path = parts.path;
+  for (std::size_t at = path.find("/mcp"); at != std::string_view::npos; at = path.find("/mcp", at + 1)) {
+    const bool is_segment = at + 4 == path.size() || path[at + 4] == '/';
+    if (is_segment) path = path.substr(0, at);
   }
-  url.resize(std::min(url.find_first_of("?#"), url.size()));
-  while (url.ends_with('/')) url.pop_back();
-  return url;
+  while (path.ends_with('/')) path.remove_suffix(1);
+  return std::string(parts.scheme).append(parts.authority).append(path);
 }
 
 // Returns the URL of MCP, or of an endpoint, of the gateway with this URL.

@@ -2,12 +2,11 @@
 // registry of a gateway.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
-#include <iterator>
 #include <optional>
 
 #include "base/read_file.hpp"
 #include "cli/admin_command.hpp"
+#include "cli/common.hpp"
 #include "cli/import_report.hpp"
 #include "cli/output.hpp"
 #include "cli/servers_command.hpp"
@@ -62,17 +61,6 @@ void ImportCommand::add_to(CLI::App& app) {
   app.add_flag("--keep-secrets", keep_secrets,
                "Leave literal secrets in the rows of the servers, without asking")
       ->excludes(move);
-}
-
-Result<std::string> read_stdin(FileLimit limit) {
-  std::string text;
-  for (char c = 0; std::cin.get(c);) {
-    text += c;
-    if (text.size() > limit.bytes)
-      return Error(ErrorKind::validation, "stdin: more than " + std::string(limit.name) + " (" +
-                                              std::to_string(limit.bytes) + ") bytes");
-  }
-  return text;
 }
 
 // Returns the content of a file, or of stdin if `path` is `-`, without the line end.

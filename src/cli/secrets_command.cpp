@@ -1,10 +1,6 @@
 // fairlead secrets: stores values that servers refer to as ${secret:NAME}. A value is never an argument,
 // because other users of the machine can read the arguments of every process.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <array>
-#include <cerrno>
 #include <cstdlib>
 
 #include "base/read_file.hpp"
@@ -51,18 +47,11 @@ std::string without_last_line_break(std::string text) {
   return text;
 }
 
-Result<std::string> read_stdin() {
-  std::string text;
-  std::array<char, 4096> buffer{};
-  while (true) {
-    const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
-    if (count == 0) return without_last_line_break(std::move(text));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return Error::from_errno(ErrorKind::io, "cannot read the value from stdin", errno);
-    text.append(buffer.data(), static_cast<std::size_t>(count));
-    if (text.size() > kValueLimit.bytes + 2)
-      return usage_error("the value has more than max_secret_value_bytes (65536) bytes");
-  }
+// Reads the value from stdin. Its line break does not count against the limit.
+Result<std::string> read_piped_value() {
+  Result<std::string> text = read_stdin(FileLimit{kValueLimit.name, kValueLimit.bytes + 2});
+  if (!text) return usage_error(text.error().message());
+  return without_last_line_break(std::move(*text));
 }
 
 Result<std::string> ask_value(const SecretsOptions& options) {
@@ -84,7 +73,7 @@ Result<std::string> read_value(const SecretsOptions& options) {
     return usage_error("--from-env: the variable " + options.from_env + " is not set");
   }
   const bool prompt = options.values.empty() && stdin_is_terminal();
-  return prompt ? ask_value(options) : read_stdin();
+  return prompt ? ask_value(options) : read_piped_value();
 }
 
 // ---- rows ------------------------------------------------------------------------------------------------

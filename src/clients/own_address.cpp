@@ -1,8 +1,13 @@
 #include "clients/own_address.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
+
+#include "base/lower_case.hpp"
+#include "base/uri.hpp"
 
 namespace fairlead::clients {
 
@@ -12,7 +17,7 @@ namespace {
 struct Listener {
   bool tls = false;
   std::string host;  // in lower case
-  std::string port;
+  std::uint16_t port = 0;
   std::string path;  // without the query
 
   bool same_as(const Listener& other) const {
@@ -20,39 +25,28 @@ struct Listener {
   }
 };
 
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 32) : c; });
-  return lower;
-}
-
 // Returns one name for all names of this machine.
 std::string host_name(std::string host) {
   while (host.ends_with('.')) host.pop_back();
   const bool is_loopback =
-      host == "localhost" || host == "[::1]" || host == "0.0.0.0" || host == "[::]" ||
+      host == "localhost" || host == "::1" || host == "0.0.0.0" || host == "::" ||
       (host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string::npos);
   return is_loopback ? "localhost" : host;
 }
 
 std::optional<Listener> listener_of(std::string_view url) {
-  const std::size_t separator = url.find("://");
-  if (separator == std::string_view::npos) return std::nullopt;
-  const std::string scheme = in_lower_case(url.substr(0, separator));
+  const UriParts parts = split_uri(url);
+  const std::string scheme = lower_case(parts.scheme);
   Listener listener;
-  listener.tls = scheme == "https" || scheme == "wss";
-  if (!listener.tls && scheme != "http" && scheme != "ws") return std::nullopt;
-  url.remove_prefix(separator + 3);
-  const std::size_t end = std::min(url.find_first_of("/?#"), url.size());
-  std::string_view authority = url.substr(0, end);
+  listener.tls = scheme == "https:" || scheme == "wss:";
+  if ((!listener.tls && scheme != "http:" && scheme != "ws:") || parts.authority.empty()) return std::nullopt;
+  std::string_view authority = parts.authority.substr(2);
   authority.remove_prefix(authority.rfind('@') + 1);
-  const std::size_t colon = authority.rfind(':');
-  const bool has_port = colon != std::string_view::npos && !authority.substr(colon).contains(']');
-  listener.host = host_name(in_lower_case(authority.substr(0, has_port ? colon : authority.size())));
-  listener.port = has_port ? std::string(authority.substr(colon + 1)) : std::string();
-  if (listener.port.empty()) listener.port = listener.tls ? "443" : "80";
-  listener.path = url.substr(end, url.find_first_of("?#", end) - end);
+  const Result<HostAndPort> parsed = split_host_and_port(authority);
+  if (!parsed) return std::nullopt;
+  listener.host = host_name(lower_case(parsed->host));
+  listener.port = parsed->port.value_or(listener.tls ? 443 : 80);
+  listener.path = parts.path;
   return listener;
 }
 
