@@ -151,6 +151,22 @@ class TwoGatewaysTest(PostgresTest):
         for gateway in (one, two):
             self.assert_exits_cleanly(gateway)
 
+    def test_idempotency_key_stays_in_use_when_the_outcome_of_its_commit_is_unknown(self):
+        gateway = self.start()
+        name = "t" + self.word
+        self.postgres.sql("create function die() returns trigger language plpgsql as "
+                          "'begin perform pg_terminate_backend(pg_backend_pid()); return null; end'", name)  # fmt: skip
+        self.postgres.sql("create constraint trigger die after insert on users deferrable initially deferred "
+                          "for each row execute function die()", name)  # fmt: skip
+        send = lambda: gateway.request("POST", "/users", {"name": "ann", "role": "user"}, headers={"Idempotency-Key": "k"})
+        first = send()
+        self.assertEqual((first.status, first.json()["code"]), (503, "commit_outcome_unknown"))
+        self.postgres.sql("drop trigger die on users", name)
+        self.assertTrue(until(lambda: gateway.request("GET", "/readyz").status == 200, 10))
+        second = send()
+        self.assertEqual((second.status, second.json()["code"]), (409, "idempotency_key_in_use"))
+        self.assert_exits_cleanly(gateway)
+
     def test_stale_versions_and_taken_names_are_refused_across_gateways(self):
         one, two = self.start_two()
         rows, refused = [], []
