@@ -4,6 +4,8 @@
 #include <initializer_list>
 #include <new>
 
+#include "fairlead/base/block_cache.hpp"
+
 namespace fairlead {
 
 namespace {
@@ -19,7 +21,9 @@ char* storage(Block* block) {
 // Allocates manually so that the counter and the bytes share one allocation: a small message then costs a
 // single malloc.
 Bytes Bytes::allocate(std::size_t size, char*& data) {
-  auto* block = ::new (::operator new(sizeof(Block) + size)) Block;
+  const std::size_t total = sizeof(Block) + size;
+  auto* block = ::new (detail::allocate_block(total)) Block;
+  if (total <= detail::kMaxCachedBlockBytes) block->cacheable_size = static_cast<std::uint32_t>(total);
   data = storage(block);
   return Bytes(block, std::string_view(data, size));
 }
@@ -60,8 +64,13 @@ std::string Bytes::reclaim() noexcept {
 void Bytes::release() noexcept {
   if (block_->reference_count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (block_->adopted) reinterpret_cast<std::string*>(storage(block_))->~basic_string();
+  const std::size_t cacheable_size = block_->cacheable_size;
   block_->~Block();
-  ::operator delete(block_);
+  if (cacheable_size > 0) {
+    detail::release_block(block_, cacheable_size);
+  } else {
+    ::operator delete(block_);
+  }
 }
 
 }  // namespace fairlead

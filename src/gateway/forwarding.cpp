@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "fairlead/base/block_cache.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
@@ -104,7 +105,7 @@ struct Forwarder::Call : ForwardedCall {
 
 Task<Answer> Forwarder::forward(mcp::BackendRequest request, Route route) {
   const auto self = shared_from_this();
-  const auto shared_call = std::make_shared<Call>(std::move(request), std::move(route));
+  const auto shared_call = make_cached<Call>(std::move(request), std::move(route));
   const Call& call = *shared_call;
   Round round;
   // A modern client sends the request state of the previous round. For a legacy client, this coroutine
@@ -146,8 +147,8 @@ Error Forwarder::redacted(const Error& error) const {
 
 std::shared_ptr<const mcp::ForwardedRequest> Forwarder::make_request(const Call& call,
                                                                      const Round& round) const {
-  auto request = std::make_shared<RequestRewriter>(call.message, call.facts, call.route.name_at_server,
-                                                   describe_client(call.context));
+  auto request = make_cached<RequestRewriter>(call.message, call.facts, call.route.name_at_server,
+                                              describe_client(call.context));
   request->set_round(round.input_responses, round.request_state);
   return request;
 }

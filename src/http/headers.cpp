@@ -11,8 +11,6 @@ namespace fairlead::http {
 
 namespace {
 
-constexpr std::size_t kMinBlockBytes = 480;  // enough for the fields of most messages
-
 std::uint64_t load_word(const char* text) noexcept {
   std::uint64_t word = 0;
   std::memcpy(&word, text, sizeof word);
@@ -51,22 +49,22 @@ Headers::Headers(std::initializer_list<Field> fields) {
 }
 
 void Headers::add(std::string_view name, std::string_view value) {
-  const Sizes sizes{name.size(), value.size()};
-  const std::size_t before = block_.size();
-  const std::size_t after = before + sizeof sizes + name.size() + value.size();
-  if (before == 0 && block_.capacity() < kMinBlockBytes) block_.reserve(kMinBlockBytes);
-  // The second argument of the function is ignored: libstdc++ 12 passes the new capacity.
-  block_.resize_and_overwrite(after, [&](char* block, std::size_t) {
-    char* const field = block + before;
-    std::memcpy(field, &sizes, sizeof sizes);
-    name.copy(field + sizeof sizes, name.size());
-    value.copy(field + sizeof sizes + name.size(), value.size());
-    return after;
-  });
+  const std::size_t before = text_.size();
+  text_.append(name).append(value);
+  entries_.push_back(Entry{static_cast<std::uint32_t>(before), static_cast<std::uint32_t>(name.size()),
+                           static_cast<std::uint32_t>(before + name.size()),
+                           static_cast<std::uint32_t>(value.size())});
 }
 
 void Headers::reserve(std::size_t fields, std::size_t bytes) {
-  block_.reserve(fields * sizeof(Sizes) + bytes);
+  entries_.reserve(fields);
+  text_.reserve(bytes);
+}
+
+void Headers::assign_text(std::string_view head, std::size_t expected_fields) {
+  entries_.clear();
+  entries_.reserve(expected_fields);
+  text_.assign(head);
 }
 
 void Headers::set(std::string_view name, std::string_view value) {
@@ -75,12 +73,7 @@ void Headers::set(std::string_view name, std::string_view value) {
 }
 
 void Headers::erase(std::string_view name) {
-  if (!has(name)) return;
-  const Headers before = std::move(*this);
-  block_.clear();
-  for (const auto& [field_name, value] : before) {
-    if (!equals_ignore_case(field_name, name)) add(field_name, value);
-  }
+  std::erase_if(entries_, [&](const Entry& entry) { return equals_ignore_case(name_of(entry), name); });
 }
 
 std::string_view Headers::get(std::string_view name) const noexcept {

@@ -1,6 +1,7 @@
 #include "http/request_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 
@@ -12,6 +13,7 @@ namespace fairlead::http {
 namespace {
 
 constexpr std::size_t kTypicalFieldCount = 12;
+constexpr std::size_t kMaxKnownLineEnds = 32;          // lines that are not searched for their ends again
 constexpr std::size_t kMaxReusedHeadBytes = 4u << 10;  // memory that is kept for the head of the next request
 // Memory that is reserved for a body at once. More is allocated as bytes arrive, because a client could
 // announce a large body and send nothing.
@@ -44,7 +46,9 @@ void RequestReader::begin_request() {
   state_ = State::head;
   head_.clear();
   scanned_ = 0;
-  request_ = Request();
+  request_.method.clear();
+  request_.target.clear();
+  request_.body = Bytes();
   authority_.clear();
   body_.clear();
   expected_body_bytes_ = 0;
@@ -72,6 +76,9 @@ std::size_t RequestReader::feed_head(std::string_view bytes) {
   const std::size_t buffered = head_.size();
   if (in_pieces) head_ += bytes;
   const std::string_view input = in_pieces ? std::string_view(head_) : bytes;
+  std::array<std::size_t, kMaxKnownLineEnds>
+      line_ends;  // of the first lines, if the head arrives in one piece
+  std::size_t line_count = 0;
   std::size_t line = scanned_;
   while (true) {
     const std::size_t newline = input.find('\n', std::max(line, buffered));
@@ -87,12 +94,13 @@ std::size_t RequestReader::feed_head(std::string_view bytes) {
     const bool empty = newline == line + 1;
     const bool first = line == 0;
     line = newline + 1;
+    if (!in_pieces && line_count < line_ends.size()) line_ends[line_count++] = newline;
     if (!empty || first) continue;  // one empty line before a request is allowed
     const std::string head(in_pieces ? std::move(head_) : std::string());
     const std::string_view complete =
         in_pieces ? std::string_view(head).substr(0, line) : input.substr(0, line);
     head_ = std::string();
-    if (parse_head(complete)) state_ = State::body;
+    if (parse_head(complete, std::span(line_ends).first(line_count))) state_ = State::body;
     return line - buffered;
   }
   scanned_ = line;
@@ -100,19 +108,22 @@ std::size_t RequestReader::feed_head(std::string_view bytes) {
   return bytes.size();
 }
 
-// `head` consists of complete lines, each ending with CR LF; the last one is empty.
-bool RequestReader::parse_head(std::string_view head) {
-  const auto next_line = [&head] {
-    const std::size_t newline = head.find('\n');
-    const std::string_view line = head.substr(0, newline - 1);
-    head.remove_prefix(newline + 1);
+// `head` consists of complete lines, each ending with CR LF; the last one is empty. `line_ends` has the
+// positions of the LFs of the first lines, as far as they are known.
+bool RequestReader::parse_head(std::string_view head, std::span<const std::size_t> line_ends) {
+  std::size_t begin = 0;
+  const auto next_line = [&] {
+    const std::size_t end = line_ends.empty() ? head.find('\n', begin) : line_ends.front();
+    if (!line_ends.empty()) line_ends = line_ends.subspan(1);
+    const std::string_view line = head.substr(begin, end - 1 - begin);
+    begin = end + 1;
     return line;
   };
-  if (head.starts_with("\r\n")) head.remove_prefix(2);
-  request_.headers.reserve(kTypicalFieldCount, head.size());
+  if (head.starts_with("\r\n")) next_line();
+  request_.headers.assign_text(head, kTypicalFieldCount);
   if (!parse_request_line(next_line())) return false;
   for (std::string_view line = next_line(); !line.empty(); line = next_line()) {
-    if (!parse_field(line)) return false;
+    if (!parse_field(head, line)) return false;
   }
   return check_fields_and_prepare_body();
 }
@@ -152,17 +163,17 @@ bool RequestReader::parse_target(std::string_view method, std::string_view targe
   return true;
 }
 
-bool RequestReader::parse_field(std::string_view line) {
-  const std::size_t colon = line.find(':');
+bool RequestReader::parse_field(std::string_view head, std::string_view line) {
+  std::size_t colon = 0;
+  while (colon < line.size() && kTokenChars[static_cast<unsigned char>(line[colon])]) ++colon;
   // This also rejects a folded line, which begins with white space: white space is not allowed in a token.
-  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
+  if (colon == 0 || colon == line.size() || line[colon] != ':')
     return reject(400, "a header line is not `Name: value`");
-  }
   const std::string_view name = line.substr(0, colon);
   const std::string_view value = trim_blanks(line.substr(colon + 1));
   if (!is_field_value(value)) return reject(400, "the value of a header has control characters");
   if (!apply_known_field(name, value)) return false;
-  request_.headers.add(name, value);
+  request_.headers.add_parsed(head, name, value);
   return true;
 }
 
@@ -279,8 +290,10 @@ void RequestReader::provide_body_buffer(std::string memory) {
 
 void RequestReader::extract_request(Request& into) {
   if (!body_.empty()) request_.body = Bytes::adopt(std::exchange(body_, std::string()));
-  // The move assignment swaps the memory: if `into` has memory of an earlier request, request_ reuses it.
-  into = std::move(request_);
+  into.method.swap(request_.method);
+  into.target.swap(request_.target);
+  into.headers = std::move(request_.headers);
+  into.body = std::move(request_.body);
   if (head_capacity() > kMaxReusedHeadBytes) release_memory();
   state_ = State::idle;
 }

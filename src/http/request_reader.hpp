@@ -101,10 +101,10 @@ class RequestReader {
   std::size_t feed_body(std::string_view bytes);
   std::size_t feed_chunks(std::string_view bytes);
   void begin_request();
-  bool parse_head(std::string_view head);
+  bool parse_head(std::string_view head, std::span<const std::size_t> line_ends);
   bool parse_request_line(std::string_view line);
   bool parse_target(std::string_view method, std::string_view target);
-  bool parse_field(std::string_view line);
+  bool parse_field(std::string_view head, std::string_view line);
   bool apply_known_field(std::string_view name, std::string_view value);
   // Checks the fields that must agree with each other, and determines how the body is delimited.
   bool check_fields_and_prepare_body();

@@ -1,4 +1,5 @@
-// Request and Response: the messages that http::Server receives and sends.
+// Request and Response: the messages that http::Server receives and sends. Exchange: what its implementations
+// share.
 #include "fairlead/http/server.hpp"
 
 namespace fairlead::http {
@@ -17,6 +18,13 @@ Response Response::json(int status, Bytes body) {
   response.headers.add("Content-Type", "application/json");
   response.body.push_back(std::move(body));
   return response;
+}
+
+void Exchange::respond_with(int status, std::string_view content_type, const rpc::Rope& body) {
+  Response response(status);
+  response.headers.add("Content-Type", content_type);
+  body.each([&](const Bytes& part) { response.body.push_back(part); });
+  respond(std::move(response));
 }
 
 Response Response::text(int status, std::string_view body) {

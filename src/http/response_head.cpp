@@ -106,11 +106,19 @@ void append_number(std::string& out, std::size_t number) {
   out.append(digits.data(), end);
 }
 
+void append_status_line(std::string& out, int status) {
+  out += "HTTP/1.1 "sv;
+  append_number(out, static_cast<std::size_t>(status));
+  out += ' ';
+  out += reason_phrase(status);
+  out += "\r\n"sv;
+}
+
 void append_framing(std::string& out, int status, const ResponseFraming& framing) {
   switch (framing.body) {
     case ResponseFraming::Body::chunked: out += "Transfer-Encoding: chunked\r\n"sv; break;
     case ResponseFraming::Body::sized:
-      if (status == 204 || status == 304 || status < 200) break;
+      if (!has_content_length(status)) break;
       out += "Content-Length: "sv;
       append_number(out, framing.content_length);
       out += "\r\n"sv;
@@ -129,13 +137,24 @@ void append_framing(std::string& out, int status, const ResponseFraming& framing
 
 }  // namespace
 
+void append_plain_head(std::string& out, int status, std::string_view content_type,
+                       std::size_t content_length, std::string_view date) {
+  if (status == 200) {
+    out += "HTTP/1.1 200 OK\r\n"sv;
+  } else {
+    append_status_line(out, status);
+  }
+  out += date;
+  out += "Content-Type: "sv;
+  out += content_type;
+  out += "\r\nContent-Length: "sv;
+  append_number(out, content_length);
+  out += "\r\n\r\n"sv;
+}
+
 void append_head(std::string& out, const Response& response, const ResponseFraming& framing,
                  std::string_view date) {
-  out += "HTTP/1.1 "sv;
-  append_number(out, static_cast<std::size_t>(response.status));
-  out += ' ';
-  out += reason_phrase(response.status);
-  out += "\r\n"sv;
+  append_status_line(out, response.status);
   out += date;
   for (const auto& [name, value] : response.headers) {
     if (!is_set_by_server(name) && is_token(name)) append_field(out, name, value);

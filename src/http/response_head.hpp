@@ -35,6 +35,16 @@ struct ResponseFraming {
   std::string_view origin;  // the allowed origin for the CORS headers; empty: no CORS headers
 };
 
+// Returns whether a response with this status has a body, and thus a Content-Length.
+constexpr bool has_content_length(int status) noexcept {
+  return status >= 200 && status != 204 && status != 304;
+}
+
+// Appends a head with the fields Date, Content-Type and Content-Length, for a connection that stays open.
+// REQUIRES: has_content_length(status), and `content_type` has no control characters.
+void append_plain_head(std::string& out, int status, std::string_view content_type,
+                       std::size_t content_length, std::string_view date);
+
 // Appends the status line, the fields and the empty line to `out`. `date` is a complete Date field. Omits the
 // fields of `response` that the server sets itself, and replaces control characters in values with spaces.
 void append_head(std::string& out, const Response& response, const ResponseFraming& framing,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/reset_string.hpp"
+#include "fairlead/base/block_cache.hpp"
 
 namespace fairlead::http {
 
@@ -17,6 +18,7 @@ constexpr std::size_t kMinBodyReadBytes = 64u << 10;   // one direct read of a b
 constexpr std::size_t kMaxBodyReadBytes = 1u << 20;    // one direct read of a body
 constexpr std::size_t kMaxReadAheadBytes = 64u << 10;  // input that is read while a request has no response
 constexpr std::size_t kMaxReadBytes = 64u << 10;       // one read, which may contain several requests
+constexpr std::size_t kMaxKnownAuthorityBytes = 256;   // of an authority that a connection remembers
 constexpr int kMaxRequestsPerTurn = 64;  // requests of one connection, while no other client waits
 // Size of pipelined responses that are collected for one write.
 constexpr std::size_t kMaxQueuedResponseBytes = 64u << 10;
@@ -252,11 +254,8 @@ void ServerConnection::dispatch() {
   has_read_request_ = true;
   ++requests_in_turn_;
   last_phase_ = Phase::response;  // so that the timeouts of the next request start from zero
-  const std::optional<std::string_view> host_refusal = core_->host_origin_policy.rejection_reason(
-      reader_.authority(), reader_.head().headers, reader_.head().path());
-  auto exchange =
-      core_->spare_exchange ? std::move(core_->spare_exchange) : std::make_shared<ServerExchange>();
-  core_->spare_exchange = nullptr;
+  const std::optional<std::string_view> refusal = policy_refusal();
+  const auto exchange = make_cached<ServerExchange>();
   Request& request = exchange->request_;
   reader_.extract_request(request);
   if (request.body.size() >= kMinBodyReadBytes) core_->loop.recycle_when_unused(request.body);
@@ -272,7 +271,7 @@ void ServerConnection::dispatch() {
   exchange->head_only_ = request.method == "HEAD";
   current_exchange_ = exchange.get();
 
-  if (host_refusal) return respond(*exchange, refusal_response(403, *host_refusal));
+  if (refusal) return respond(*exchange, refusal_response(403, *refusal));
   const bool is_public = core_->host_origin_policy.is_public(request.path());
   exchange->origin_allowed_ = request.headers.has("Origin") && !is_public;
   if (authentication.refusal) return respond(*exchange, *authentication.refusal);
@@ -281,10 +280,22 @@ void ServerConnection::dispatch() {
   if (!handler) return respond(*exchange, refusal_response(404, "no handler for this path"));
   if (HostOriginPolicy::is_preflight(request) && !is_public)
     return respond(*exchange, HostOriginPolicy::preflight_response(request));
-  call_handler(*handler, std::move(exchange));
+  call_handler(*handler, exchange);
 }
 
-void ServerConnection::call_handler(const Handler& handler, std::shared_ptr<ServerExchange> exchange) {
+std::optional<std::string_view> ServerConnection::policy_refusal() {
+  const HostOriginPolicy& policy = core_->host_origin_policy;
+  const Request& head = reader_.head();
+  // Most requests of a connection are for the same host, which is then checked only once.
+  const bool known = reader_.authority() == allowed_authority_ && !allowed_authority_.empty();
+  if (known && !head.headers.has("Origin")) return std::nullopt;
+  const auto refusal = policy.rejection_reason(reader_.authority(), head.headers, head.path());
+  if (!refusal && reader_.authority().size() <= kMaxKnownAuthorityBytes)
+    allowed_authority_ = reader_.authority();
+  return refusal;
+}
+
+void ServerConnection::call_handler(const Handler& handler, const std::shared_ptr<ServerExchange>& exchange) {
   try {
     handler(exchange);
   } catch (const std::exception& problem) {
@@ -296,9 +307,6 @@ void ServerConnection::call_handler(const Handler& handler, std::shared_ptr<Serv
       exchange->abort();
     }
   }
-  if (exchange.use_count() > 1 || exchange->state_ != ServerExchange::State::done) return;
-  exchange->reset();
-  core_->spare_exchange = std::move(exchange);
 }
 
 void ServerConnection::on_exchange_dropped(ServerExchange& exchange) {
@@ -347,6 +355,21 @@ void ServerConnection::respond(ServerExchange& exchange, const Response& respons
   queue_response(exchange, over_budget ? *over_budget : response);
 }
 
+bool ServerConnection::respond_plainly(ServerExchange& exchange, int status, std::string_view content_type,
+                                       const rpc::Rope& body) {
+  const bool plain = keeps_alive() && !reader_.http_1_0() && !exchange.origin_allowed_ &&
+                     !exchange.head_only_ && has_content_length(status);
+  const std::size_t size = body.size();
+  if (!plain || charge_output(size) != ChargeOutcome::charged) return false;
+  std::string& head = core_->head_buffer;
+  head.clear();
+  append_plain_head(head, status, content_type, size, core_->date.now());
+  queue_.put(std::string_view(head));
+  body.each([&](const Bytes& part) { queue_.put(part); });
+  finish_response(exchange, true);
+  return true;
+}
+
 void ServerConnection::queue_response(ServerExchange& exchange, const Response& response) {
   ResponseFraming framing;
   framing.http_1_0 = reader_.http_1_0();
@@ -354,7 +377,7 @@ void ServerConnection::queue_response(ServerExchange& exchange, const Response& 
   if (exchange.origin_allowed_) framing.origin = exchange.request_.headers.get("Origin");
   for (const Bytes& part : response.body) framing.content_length += part.size();
   queue_head(response, framing);
-  const bool bodiless = exchange.head_only_ || response.status == 204 || response.status == 304;
+  const bool bodiless = exchange.head_only_ || !has_content_length(response.status);
   if (!bodiless) {
     for (const Bytes& part : response.body) queue_.put(part);
   }

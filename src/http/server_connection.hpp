@@ -50,6 +50,10 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
 
   // Functions that the current exchange calls.
   void respond(ServerExchange& exchange, const Response& response);
+  // Responds on a connection that stays open, to a request of HTTP/1.1 without an Origin. Returns false, and
+  // does nothing, if the request is another one or the response exceeds the budget.
+  bool respond_plainly(ServerExchange& exchange, int status, std::string_view content_type,
+                       const rpc::Rope& body);
   void start_stream(ServerExchange& exchange, const Response& head);
   void write_chunk(const ServerExchange& exchange, const std::vector<Bytes>& parts);
   void finish_stream(ServerExchange& exchange);
@@ -131,7 +135,9 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
 
   // Responding.
   void dispatch();
-  void call_handler(const Handler& handler, std::shared_ptr<ServerExchange> exchange);
+  // Returns why the host or the Origin of the current request is not allowed; nullopt if both are.
+  std::optional<std::string_view> policy_refusal();
+  void call_handler(const Handler& handler, const std::shared_ptr<ServerExchange>& exchange);
   // Both functions queue the last response of the connection, which is closed after it.
   void queue_rejection(int status, std::string_view message);
   void queue_final_response(const Response& response, std::string_view origin = {});
@@ -165,6 +171,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   PrincipalPtr peer_principal_;
   PrincipalPtr authenticated_principal_;  // the last principal that the authenticator returned
   PrincipalPtr addressed_principal_;      // its copy with the address of this connection
+  std::string allowed_authority_;         // the last host and port that the policy has allowed
   RequestAuthentication authentication_;
   RequestReader reader_;
   rpc::ByteQueue queue_;                        // output that is not written yet
@@ -195,12 +202,11 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
 class ServerExchange final : public Exchange, public std::enable_shared_from_this<ServerExchange> {
  public:
   ~ServerExchange() override;
-  // Clears the state of the finished exchange, so that the object can be reused for another request.
-  void reset() noexcept;
 
   const Request& request() const noexcept override { return request_; }
   Loop& loop() const noexcept override { return connection_->core().loop; }
   void respond(Response response) override;
+  void respond_with(int status, std::string_view content_type, const rpc::Rope& body) override;
   void start(Response head) override;
   void write(std::vector<Bytes> parts) override;
   void finish() override;

@@ -111,7 +111,6 @@ void ServerCore::close_all() {
   draining = true;
   while (!connections_.empty()) close_last();
   routes.clear();
-  spare_exchange.reset();
   deadline_timer_.cancel();
 }
 

@@ -18,7 +18,6 @@
 namespace fairlead::http {
 
 class ServerConnection;
-class ServerExchange;
 
 // The routes of a server: paths with their handlers.
 class Routes {
@@ -53,8 +52,7 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   const HostOriginPolicy host_origin_policy;
   Routes routes;
   DateField date;
-  std::string head_buffer;                         // buffer in which all connections serialize heads
-  std::shared_ptr<ServerExchange> spare_exchange;  // a finished exchange that the next request reuses
+  std::string head_buffer;  // buffer in which all connections serialize heads
   bool draining = false;
 
   void add(std::shared_ptr<ServerConnection> connection);

@@ -11,16 +11,14 @@ ServerExchange::~ServerExchange() {
   }
 }
 
-void ServerExchange::reset() noexcept {
-  connection_.reset();
-  charge_ = ByteCharge();
-  disconnected_ = false;
-  origin_allowed_ = false;
-  on_disconnect_ = nullptr;
-}
-
 void ServerExchange::respond(Response response) {
   if (state_ == State::pending) connection_->respond(*this, response);
+}
+
+void ServerExchange::respond_with(int status, std::string_view content_type, const rpc::Rope& body) {
+  if (state_ != State::pending) return;
+  if (!connection_->respond_plainly(*this, status, content_type, body))
+    Exchange::respond_with(status, content_type, body);
 }
 
 void ServerExchange::start(Response head) {

@@ -36,6 +36,12 @@ Response json_response(int status, const rpc::Rope& message) {
   return response;
 }
 
+void respond_with_json(Exchange& exchange, int status, const rpc::Rope& message) {
+  constexpr std::string_view kType = "application/json";
+  if (message.is_one_line()) return exchange.respond_with(status, kType, message);
+  exchange.respond_with(status, kType, to_one_line(message));
+}
+
 namespace sse {
 
 Response response_head() {

@@ -38,5 +38,7 @@ namespace fairlead::http {
 rpc::Rope to_one_line(const rpc::Rope& message);
 // Returns a response with `message` as its JSON body.
 Response json_response(int status, const rpc::Rope& message);
+// Responds with `message` as the JSON body.
+void respond_with_json(Exchange& exchange, int status, const rpc::Rope& message);
 
 }  // namespace fairlead::http

@@ -45,7 +45,8 @@ bool run_callback(detail::Reactor& reactor) {
 // destructor can destroy the tasks that are still suspended.
 struct SpawnedTask {
   struct promise_type
-      : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+      : detail::FrameMemory,
+        boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
     SpawnedTask get_return_object() noexcept {
       return {std::coroutine_handle<promise_type>::from_promise(*this)};
     }

@@ -2,6 +2,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "fairlead/base/block_cache.hpp"
 #include "fairlead/http/server.hpp"
 #include "fairlead/loop/signals.hpp"
 #include "fairlead/loop/timer.hpp"
@@ -54,7 +55,7 @@ class HttpApplication final : public transport::Application {
     Request rpc_request(nullptr, request->message(), request->stop());
     auto facts = CallFacts::of(request->message());
     PostedBytes posted(options_.limits.max_backlog_bytes);
-    auto link = std::make_shared<StatelessLink>(std::move(request), std::move(posted));
+    auto link = make_cached<StatelessLink>(std::move(request), std::move(posted));
     return serve_modern(modern_, std::move(rpc_request), std::move(facts), std::move(link));
   }
 

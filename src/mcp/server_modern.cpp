@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "fairlead/base/block_cache.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "json/members.hpp"
@@ -41,7 +42,7 @@ Result<std::shared_ptr<RequestState>> make_request_state(const Request& request,
     return envelope_error(kClientInfoKey, "is not an object");
   const std::optional<Revision> revision = revision_named(*version);
   if (!revision || !is_modern(*revision)) return unsupported_version_error(*version);
-  auto state = std::make_shared<RequestState>();
+  auto state = make_cached<RequestState>();
   if (!facts->log_level.absent()) {
     state->log_level = logging_level_named(facts->log_level.as_string().value_or(""));
     if (!state->log_level) return envelope_error(kLogLevelKey, "is not a logging level");

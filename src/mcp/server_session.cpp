@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "fairlead/base/block_cache.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "json/members.hpp"
@@ -171,7 +172,7 @@ Task<Answer> ServerSession::handle_legacy_request(Request request, std::shared_p
 // Makes a request state with the data that the session has stored about the client. The caller adds the data
 // of the request, if there is one.
 std::shared_ptr<RequestState> ServerSession::make_legacy_request_state() {
-  auto state = std::make_shared<RequestState>();
+  auto state = make_cached<RequestState>();
   state->revision = legacy_->revision;
   state->link = shared_from_this();
   state->client_capabilities = legacy_->capabilities;

@@ -1,4 +1,5 @@
 // The serving half of Peer: requests, notifications and batches of the remote peer.
+#include "fairlead/base/block_cache.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
 #include "peer/active_request.hpp"
@@ -102,7 +103,7 @@ void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& me
   const ChargeOutcome charged = charge.resize(message.frame().size());
   if (charged != ChargeOutcome::charged)
     return reject_over_limit(message, charge.refusal_error(charged).message(), batch);
-  auto request = std::make_shared<ActiveRequest>();
+  auto request = make_cached<ActiveRequest>();
   request->charge = std::move(charge);
   request->key =
       is_request ? std::string(message.id()) : "notification " + std::to_string(++last_notification_key_);

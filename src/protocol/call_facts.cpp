@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "fairlead/base/block_cache.hpp"
 #include "fairlead/protocol/list_limits.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "json/walk.hpp"
@@ -110,11 +111,11 @@ class CallFactsReader {
 
 std::shared_ptr<const CallFacts> CallFacts::of(const rpc::Message& message) {
   auto attached = std::dynamic_pointer_cast<const CallFacts>(message.annotation());
-  return attached ? attached : std::make_shared<const CallFacts>(message);
+  return attached ? attached : make_cached<const CallFacts>(message);
 }
 
 void CallFacts::attach(rpc::Message& message) {
-  message.annotate(std::make_shared<const CallFacts>(message));
+  message.annotate(make_cached<const CallFacts>(message));
 }
 
 CallFacts::CallFacts(const rpc::Message& message)

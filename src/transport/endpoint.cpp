@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fairlead/base/base64.hpp"
+#include "fairlead/base/block_cache.hpp"
 #include "fairlead/base/string_map.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/protocol/call_facts.hpp"
@@ -260,7 +261,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     if (message.is(rpc::Kind::notification)) return exchange->respond(http::Response(202));
     if (draining_ && message.method() == "subscriptions/listen")
       return exchange->respond(to_response(shutting_down_refusal(), message.id()));
-    auto request = std::make_shared<ModernRequest>(std::move(exchange), std::move(message), *options_);
+    auto request = make_cached<ModernRequest>(std::move(exchange), std::move(message), *options_);
     note_application(application);
     ModernRequest::start(request, application, ticker_);
   }

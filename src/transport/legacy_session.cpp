@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fairlead/base/block_cache.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/rpc/codes.hpp"
@@ -61,7 +62,7 @@ void LegacySession::handle_post(std::shared_ptr<http::Exchange> exchange, const 
   last_used_ = Clock::now();
   if (const std::optional<Refusal> problem = batch_problem(message, revision_))
     return exchange->respond(to_response(*problem));
-  auto stream = std::make_shared<ResponseStream>();
+  auto stream = make_cached<ResponseStream>();
   stream->exchange = std::move(exchange);
   stream->accepted_types = accepted_types(stream->exchange->request().headers);
   stream->is_initialize = message.method() == "initialize";
@@ -222,8 +223,9 @@ bool LegacySession::responds_with_json(const ResponseStream& stream) noexcept {
 void LegacySession::respond_with_json(const ResponseStreamPtr& stream, const rpc::Rope& body) {
   const std::shared_ptr<http::Exchange> exchange = std::move(stream->exchange);
   if (!exchange) return;
+  if (!stream->is_initialize) return http::respond_with_json(*exchange, 200, body);
   http::Response response = http::json_response(200, body);
-  if (stream->is_initialize) response.headers.add(mcp::kSessionHeader, id_);
+  response.headers.add(mcp::kSessionHeader, id_);
   exchange->respond(std::move(response));
 }
 
@@ -343,7 +345,7 @@ void LegacySession::handle_get(std::shared_ptr<http::Exchange> exchange, bool dr
 }
 
 void LegacySession::open_standalone_stream(std::shared_ptr<http::Exchange> exchange) {
-  standalone_stream_ = std::make_shared<ResponseStream>();
+  standalone_stream_ = make_cached<ResponseStream>();
   standalone_stream_->streaming = true;
   attach_exchange(standalone_stream_, std::move(exchange));
   if (!standalone_stream_->exchange) return;
@@ -371,7 +373,7 @@ void LegacySession::resume_stream(std::shared_ptr<http::Exchange> exchange, Even
   }
   const bool finished = stream == nullptr && last_event.stream != 0;
   if (!stream) {
-    stream = std::make_shared<ResponseStream>();
+    stream = make_cached<ResponseStream>();
     stream->streaming = true;
     if (last_event.stream == 0) standalone_stream_ = stream;
   }

@@ -71,7 +71,7 @@ void ModernRequest::send_response(int status, const rpc::Rope& response) {
     exchange->write(http::sse::message_event(response));
     exchange->finish();
   } else if (accepted_types_.json || !accepted_types_.events) {
-    exchange->respond(http::json_response(status, response));
+    http::respond_with_json(*exchange, status, response);
   } else {
     exchange->start(http::sse::response_head());
     exchange->write(http::sse::message_event(response));

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,7 +63,8 @@ class Bytes {
 
 struct Bytes::Block {
   std::atomic<std::size_t> reference_count{1};
-  bool adopted = false;  // the block contains a std::string instead of the bytes
+  std::uint32_t cacheable_size = 0;  // of the allocation, if its memory may be cached; otherwise 0
+  bool adopted = false;              // the block contains a std::string instead of the bytes
 };
 
 inline void Bytes::retain() const noexcept {

@@ -1,15 +1,18 @@
 // Headers: the header fields of an HTTP message, in order. Names are case-insensitive.
 //
-// All fields are stored in one block of memory and found by linear search, because a message has only about a
-// dozen fields and each is looked up a few times.
+// The text of all fields is stored in one block of memory. Fields are found by linear search, because a
+// message has only about a dozen and each is looked up a few times.
 #pragma once
 
 #include <cstddef>
-#include <cstring>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+#include "fairlead/base/block_cache.hpp"
 
 namespace fairlead::http {
 
@@ -26,6 +29,17 @@ class Headers {
   void add(std::string_view name, std::string_view value);
   // Allocates memory for `fields` fields whose names and values have `bytes` bytes together.
   void reserve(std::size_t fields, std::size_t bytes);
+  // Removes all fields, and copies `head`, the text in which add_parsed() finds the fields that follow.
+  void assign_text(std::string_view head, std::size_t expected_fields);
+  // Appends a field without copying it. REQUIRES: `name` and `value` are parts of `head`, which is the text
+  // that was passed to assign_text(), and no other field has been added since.
+  void add_parsed(std::string_view head, std::string_view name, std::string_view value) {
+    const auto offset = [&](std::string_view part) {
+      return static_cast<std::uint32_t>(part.data() - head.data());
+    };
+    entries_.push_back(Entry{offset(name), static_cast<std::uint32_t>(name.size()), offset(value),
+                             static_cast<std::uint32_t>(value.size())});
+  }
   // Removes all fields of that name and appends one.
   void set(std::string_view name, std::string_view value);
   // Removes all fields of that name.
@@ -36,18 +50,28 @@ class Headers {
   bool has(std::string_view name) const noexcept;
   std::size_t count(std::string_view name) const noexcept;
   // Returns the size in bytes of the memory that is allocated for the fields.
-  std::size_t capacity() const noexcept { return block_.capacity(); }
+  std::size_t capacity() const noexcept { return text_.capacity() + entries_.capacity() * sizeof(Entry); }
 
   Iterator begin() const noexcept;
   Iterator end() const noexcept;
 
  private:
-  struct Sizes {
-    std::size_t name;
-    std::size_t value;
+  // Offsets in text_, and sizes.
+  struct Entry {
+    std::uint32_t name;
+    std::uint32_t name_size;
+    std::uint32_t value;
+    std::uint32_t value_size;
   };
+  std::string_view name_of(const Entry& entry) const noexcept {
+    return std::string_view(text_.data() + entry.name, entry.name_size);
+  }
+  std::string_view value_of(const Entry& entry) const noexcept {
+    return std::string_view(text_.data() + entry.value, entry.value_size);
+  }
 
-  std::string block_;  // for each field: its Sizes, then its name, then its value
+  std::basic_string<char, std::char_traits<char>, BlockAllocator<char>> text_;
+  std::vector<Entry, BlockAllocator<Entry>> entries_;
 };
 
 class Headers::Iterator {
@@ -56,14 +80,9 @@ class Headers::Iterator {
   using difference_type = std::ptrdiff_t;
 
   Iterator() = default;
-  Field operator*() const noexcept {
-    const Sizes size = sizes();
-    const char* const name = field_ + sizeof size;
-    return {std::string_view(name, size.name), std::string_view(name + size.name, size.value)};
-  }
+  Field operator*() const noexcept { return {headers_->name_of(*entry_), headers_->value_of(*entry_)}; }
   Iterator& operator++() noexcept {
-    const Sizes size = sizes();
-    field_ += sizeof size + size.name + size.value;
+    ++entry_;
     return *this;
   }
   Iterator operator++(int) noexcept {
@@ -71,25 +90,21 @@ class Headers::Iterator {
     ++*this;
     return before;
   }
-  bool operator==(const Iterator&) const = default;
+  bool operator==(const Iterator& other) const noexcept { return entry_ == other.entry_; }
 
  private:
   friend class Headers;
-  explicit Iterator(const char* field) noexcept : field_(field) {}
-  Sizes sizes() const noexcept {
-    Sizes size;
-    std::memcpy(&size, field_, sizeof size);
-    return size;
-  }
+  Iterator(const Headers& headers, const Entry* entry) noexcept : headers_(&headers), entry_(entry) {}
 
-  const char* field_ = nullptr;
+  const Headers* headers_ = nullptr;
+  const Entry* entry_ = nullptr;
 };
 
 inline Headers::Iterator Headers::begin() const noexcept {
-  return Iterator(block_.data());
+  return Iterator(*this, entries_.data());
 }
 inline Headers::Iterator Headers::end() const noexcept {
-  return Iterator(block_.data() + block_.size());
+  return Iterator(*this, entries_.data() + entries_.size());
 }
 
 // Compares ASCII letters without regard to case. REQUIRES: a.size() == b.size().

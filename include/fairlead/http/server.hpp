@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fairlead/base/byte_budget.hpp"
@@ -23,6 +24,7 @@
 #include "fairlead/http/headers.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "fairlead/loop/task.hpp"
+#include "fairlead/rpc/rope.hpp"
 
 namespace fairlead {
 class ByteStream;  // internal: a socket, plain or TLS
@@ -70,6 +72,9 @@ class Exchange {
   virtual Loop& loop() const noexcept = 0;
 
   virtual void respond(Response response) = 0;
+  // Responds with `body` and no header field but Content-Type. Does the same as respond() with such a
+  // Response, but at less cost.
+  virtual void respond_with(int status, std::string_view content_type, const rpc::Rope& body);
 
   // start(), write() and finish() send a streamed response of unknown length, in chunks. The head is sent
   // with the data of the first write() or with finish(), but at the latest at the end of this turn of the

@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "fairlead/loop/frame_memory.hpp"
+#include "fairlead/base/block_cache.hpp"
 
 namespace fairlead {
 

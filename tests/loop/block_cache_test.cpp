@@ -1,5 +1,5 @@
 // The allocator for coroutine frames: released frames are cached per thread, up to a limit.
-#include "fairlead/loop/frame_memory.hpp"
+#include "fairlead/base/block_cache.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,10 +16,10 @@
 namespace fairlead {
 namespace {
 
-using detail::allocate_frame;
-using detail::cached_frame_bytes;
+using detail::allocate_block;
+using detail::cached_block_bytes;
 using detail::kMaxCacheBytes;
-using detail::release_frame;
+using detail::release_block;
 
 // Runs `test` on a new thread, whose cache is empty.
 template <class Test>
@@ -28,30 +28,30 @@ void on_fresh_thread(Test test) {
 }
 
 // Returns false under the address sanitizer, which must see every frame being freed.
-bool caches_frames() {
-  release_frame(allocate_frame(2000), 2000);
-  return cached_frame_bytes() > 0;
+bool caches_blocks() {
+  release_block(allocate_block(2000), 2000);
+  return cached_block_bytes() > 0;
 }
 
-TEST(FrameMemoryTest, ReleasedFrameIsReusedForTheSameSize) {
-  if (!caches_frames()) GTEST_SKIP() << "frames are not cached under the address sanitizer";
+TEST(BlockCacheTest, ReleasedFrameIsReusedForTheSameSize) {
+  if (!caches_blocks()) GTEST_SKIP() << "frames are not cached under the address sanitizer";
   on_fresh_thread([] {
-    void* const first = allocate_frame(2000);
-    release_frame(first, 2000);
-    void* const second = allocate_frame(1990);
+    void* const first = allocate_block(2000);
+    release_block(first, 2000);
+    void* const second = allocate_block(1990);
     EXPECT_EQ(second, first);
-    EXPECT_EQ(cached_frame_bytes(), 0U);
-    release_frame(second, 1990);
+    EXPECT_EQ(cached_block_bytes(), 0U);
+    release_block(second, 1990);
   });
 }
 
-TEST(FrameMemoryTest, FramesInUseDoNotOverlap) {
+TEST(BlockCacheTest, FramesInUseDoNotOverlap) {
   std::vector<std::pair<char*, std::size_t>> frames;
   for (const std::size_t size :
        {8UL, 999UL, 1000UL, 1001UL, 1024UL, 1025UL, 8191UL, 8192UL, 8193UL, 100'000UL}) {
     for (int round = 0; round < 3; ++round) {
-      release_frame(allocate_frame(size), size);
-      frames.emplace_back(static_cast<char*>(allocate_frame(size)), size);
+      release_block(allocate_block(size), size);
+      frames.emplace_back(static_cast<char*>(allocate_block(size)), size);
       std::memset(frames.back().first, static_cast<int>(frames.size()), size);
     }
   }
@@ -59,27 +59,27 @@ TEST(FrameMemoryTest, FramesInUseDoNotOverlap) {
     const auto [frame, size] = frames[i];
     EXPECT_EQ(std::count(frame, frame + size, static_cast<char>(i + 1)), static_cast<std::ptrdiff_t>(size))
         << size;
-    release_frame(frame, size);
+    release_block(frame, size);
   }
 }
 
-TEST(FrameMemoryTest, ThreadCachesAtMostMaxCacheBytes) {
+TEST(BlockCacheTest, ThreadCachesAtMostMaxCacheBytes) {
   on_fresh_thread([] {
     std::vector<void*> frames(1000);
-    for (void*& frame : frames) frame = allocate_frame(4000);
-    for (void* const frame : frames) release_frame(frame, 4000);
-    EXPECT_LE(cached_frame_bytes(), kMaxCacheBytes);
+    for (void*& frame : frames) frame = allocate_block(4000);
+    for (void* const frame : frames) release_block(frame, 4000);
+    EXPECT_LE(cached_block_bytes(), kMaxCacheBytes);
   });
 }
 
-TEST(FrameMemoryTest, FrameIsCachedByTheThreadThatReleasesIt) {
+TEST(BlockCacheTest, FrameIsCachedByTheThreadThatReleasesIt) {
   void* frame = nullptr;
-  on_fresh_thread([&] { frame = allocate_frame(3000); });
+  on_fresh_thread([&] { frame = allocate_block(3000); });
   on_fresh_thread([&] {
-    const bool keeps = caches_frames();
-    const std::size_t before = cached_frame_bytes();
-    release_frame(frame, 3000);
-    EXPECT_EQ(cached_frame_bytes() > before, keeps);
+    const bool keeps = caches_blocks();
+    const std::size_t before = cached_block_bytes();
+    release_block(frame, 3000);
+    EXPECT_EQ(cached_block_bytes() > before, keeps);
   });
 }
 
@@ -90,13 +90,13 @@ Task<int> large_frame(Loop& loop) {
   co_return local[17];
 }
 
-TEST(FrameMemoryTest, CoroutineFramesUseTheCache) {
+TEST(BlockCacheTest, CoroutineFramesUseTheCache) {
   on_fresh_thread([] {
-    const bool keeps = caches_frames();
-    const std::size_t before = cached_frame_bytes();
+    const bool keeps = caches_blocks();
+    const std::size_t before = cached_block_bytes();
     Loop loop;
     EXPECT_EQ(loop.block_on(large_frame(loop)), 1);
-    EXPECT_EQ(cached_frame_bytes() > before, keeps);
+    EXPECT_EQ(cached_block_bytes() > before, keeps);
   });
 }
 

@@ -1,0 +1,107 @@
+#include "fairlead/base/block_cache.hpp"
+
+#include <array>
+#include <new>
+#include <utility>
+
+namespace fairlead::detail {
+
+namespace {
+
+// The address sanitizer finds uses of freed blocks only if every block is freed.
+#if defined(__has_feature)
+constexpr bool kCacheBlocks = !__has_feature(address_sanitizer);
+#elif defined(__SANITIZE_ADDRESS__)
+constexpr bool kCacheBlocks = false;
+#else
+constexpr bool kCacheBlocks = true;
+#endif
+
+// Sizes are rounded up to a multiple of kSmallStep up to kMaxSmallBytes, above it to a multiple of
+// kLargeStep.
+constexpr std::size_t kSmallStep = 32;
+constexpr std::size_t kMaxSmallBytes = 1u << 10;
+constexpr std::size_t kLargeStep = 256;
+constexpr std::size_t kSmallClasses = kMaxSmallBytes / kSmallStep;
+constexpr std::size_t kLargeClasses = (kMaxCachedBlockBytes - kMaxSmallBytes) / kLargeStep;
+
+struct SizeClass {
+  std::size_t index;
+  std::size_t bytes;
+};
+
+// REQUIRES: size <= kMaxCachedBlockBytes.
+constexpr SizeClass size_class(std::size_t size) noexcept {
+  if (size <= kMaxSmallBytes) {
+    const std::size_t steps = (size + kSmallStep - 1) / kSmallStep;
+    return {steps, steps * kSmallStep};
+  }
+  const std::size_t steps = (size - kMaxSmallBytes + kLargeStep - 1) / kLargeStep;
+  return {kSmallClasses + steps, kMaxSmallBytes + steps * kLargeStep};
+}
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+// Has no destructor, because a block may be released after the thread's other thread_local objects are
+// destroyed.
+struct Cache {
+  std::array<FreeBlock*, kSmallClasses + kLargeClasses + 1> free_lists;
+  std::size_t bytes;
+  bool registered;      // free_cached_blocks() runs at the end of the thread
+  bool thread_exiting;  // the thread is ending: released blocks are freed
+};
+constinit thread_local Cache cache{};
+
+void free_cached_blocks() noexcept {
+  for (FreeBlock*& first : cache.free_lists) {
+    while (first != nullptr) ::operator delete(std::exchange(first, first->next));
+  }
+  cache.bytes = 0;
+}
+
+struct ThreadExitCleanup {
+  ~ThreadExitCleanup() {
+    cache.thread_exiting = true;
+    free_cached_blocks();
+  }
+};
+thread_local ThreadExitCleanup thread_exit_cleanup;
+
+// The first use of thread_exit_cleanup in a thread registers its destructor.
+void register_cleanup() noexcept {
+  cache.registered = true;
+  static_cast<void>(&thread_exit_cleanup);
+}
+
+constexpr bool is_cacheable(std::size_t size) noexcept {
+  return kCacheBlocks && size > 0 && size <= kMaxCachedBlockBytes;
+}
+
+}  // namespace
+
+void* allocate_block(std::size_t size) {
+  if (!is_cacheable(size)) return ::operator new(size);
+  const SizeClass sizes = size_class(size);
+  FreeBlock*& first = cache.free_lists[sizes.index];
+  if (first == nullptr) return ::operator new(sizes.bytes);
+  cache.bytes -= sizes.bytes;
+  return std::exchange(first, first->next);
+}
+
+void release_block(void* block, std::size_t size) noexcept {
+  if (!is_cacheable(size)) return ::operator delete(block);
+  const SizeClass sizes = size_class(size);
+  if (cache.thread_exiting || cache.bytes + sizes.bytes > kMaxCacheBytes) return ::operator delete(block);
+  if (!cache.registered) register_cleanup();
+  FreeBlock*& first = cache.free_lists[sizes.index];
+  first = ::new (block) FreeBlock{first};
+  cache.bytes += sizes.bytes;
+}
+
+std::size_t cached_block_bytes() noexcept {
+  return cache.bytes;
+}
+
+}  // namespace fairlead::detail
