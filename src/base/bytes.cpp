@@ -29,7 +29,10 @@ Bytes Bytes::allocate(std::size_t size, char*& data) {
 }
 
 Bytes Bytes::copy_of(std::string_view text) {
-  return join(text, {});
+  char* out = nullptr;
+  Bytes bytes = allocate(text.size(), out);
+  if (!text.empty()) std::memcpy(out, text.data(), text.size());
+  return bytes;
 }
 
 Bytes Bytes::join(std::string_view a, std::string_view b, std::string_view c, std::string_view d,

@@ -53,6 +53,15 @@ Task<Answer> GatewayBackend::serve(mcp::BackendRequest request) {
   return own_tool ? call_own_tool(std::move(request)) : forward(std::move(request));
 }
 
+bool GatewayBackend::serve_directly(mcp::BackendRequest&& request,
+                                    const std::shared_ptr<Responder>& responder) {
+  const Result<RequestTarget> target = parse_request_target(*request.facts);
+  if (!target || target->kind != ListKind::tools || (tools_ && tools_->has_tool(target->name))) return false;
+  const mcp::Context& context = request.context;
+  Result<Route> route = router_.route(*target, context.session(), *context.principal());
+  return route && forwarder_->try_forward(std::move(request), std::move(*route), responder);
+}
+
 Task<Answer> GatewayBackend::call_own_tool(mcp::BackendRequest request) {
   const auto self = shared_from_this();
   const std::shared_ptr<EndpointTools> tools = tools_;
@@ -241,6 +250,10 @@ class WeakBackend final : public mcp::Backend {
   Task<Answer> serve(mcp::BackendRequest request) override {
     const auto backend = backend_.lock();
     return backend ? backend->serve(std::move(request)) : reject_request();
+  }
+  bool serve_directly(mcp::BackendRequest&& request, const std::shared_ptr<Responder>& responder) override {
+    const auto backend = backend_.lock();
+    return backend && backend->serve_directly(std::move(request), responder);
   }
   mcp::HeaderParams header_params(std::string_view tool, const Principal& principal) const override {
     const auto backend = backend_.lock();

@@ -88,7 +88,7 @@ std::string_view client_capability_for(std::string_view method) noexcept {
 }
 
 struct Forwarder::Call : ForwardedCall {
-  Call(mcp::BackendRequest request, Route request_route)
+  Call(mcp::BackendRequest&& request, Route&& request_route)
       : ForwardedCall(std::move(request.context)),
         message(std::move(request.message)),
         facts(std::move(request.facts)),
@@ -96,6 +96,9 @@ struct Forwarder::Call : ForwardedCall {
 
   const std::string& server() const noexcept { return route.server->name(); }
   const std::string& method() const noexcept { return facts->method; }
+  pool::Target target() const {
+    return pool::Target(server(), std::string(context.session()), std::string(context.user()));
+  }
   StateBinding binding() const { return StateBinding{*context.principal(), server(), *facts}; }
 
   rpc::Message message;
@@ -103,22 +106,83 @@ struct Forwarder::Call : ForwardedCall {
   Route route;
 };
 
+// A call that is made without a coroutine.
+struct Forwarder::DirectCall final : Call, pool::AnswerHandler, std::enable_shared_from_this<DirectCall> {
+  DirectCall(std::shared_ptr<Forwarder> of, mcp::BackendRequest&& request, Route&& request_route,
+             std::shared_ptr<Responder> to)
+      : Call(std::move(request), std::move(request_route)),
+        forwarder(std::move(of)),
+        responder(std::move(to)) {}
+
+  void on_answer(Result<pool::ForwardedAnswer> answer) override;
+  // Responds at once if nothing has to be awaited for that. Returns false otherwise.
+  bool respond_to(const Result<pool::ForwardedAnswer>& answer) const;
+
+  std::shared_ptr<Forwarder> forwarder;
+  std::shared_ptr<Responder> responder;
+};
+
+bool Forwarder::try_forward(mcp::BackendRequest&& request, Route&& route,
+                            const std::shared_ptr<Responder>& responder) {
+  const bool continues = mcp::is_modern(request.context.revision()) && !request.facts->request_state.absent();
+  if (continues) return false;
+  const auto call =
+      make_cached<DirectCall>(shared_from_this(), std::move(request), std::move(route), responder);
+  return pool_->try_forward(call->target(), make_request(*call, Round()), forward_options(call), call);
+}
+
+void Forwarder::DirectCall::on_answer(Result<pool::ForwardedAnswer> answer) {
+  try {
+    if (respond_to(answer)) return;
+    forwarder->loop_.spawn(continue_call(forwarder, shared_from_this(), std::move(answer)));
+  } catch (const std::exception& thrown) {
+    responder->respond(Error(ErrorKind::resource_exhausted, std::string("exception: ") + thrown.what()));
+  }
+}
+
+bool Forwarder::DirectCall::respond_to(const Result<pool::ForwardedAnswer>& answer) const {
+  if (!answer || answer->message.is(rpc::Kind::error)) return false;
+  if (answer->message.result_text().size() > Slices::kLargeMessageBytes) return false;
+  const std::optional<Answer> response = forwarder->response_for_client(*this, *answer);
+  if (response) responder->respond(*response);
+  return response.has_value();
+}
+
+Task<void> Forwarder::continue_call(std::shared_ptr<Forwarder> self, std::shared_ptr<DirectCall> call,
+                                    Result<pool::ForwardedAnswer> answer) {
+  std::optional<Answer> response;
+  try {
+    Task<Answer> rounds = self->run_rounds(call, Round(), std::move(answer));
+    response = co_await rounds;
+  } catch (const std::exception& thrown) {
+    response = Error(ErrorKind::resource_exhausted, std::string("exception: ") + thrown.what());
+  }
+  call->responder->respond(*response);
+}
+
 Task<Answer> Forwarder::forward(mcp::BackendRequest request, Route route) {
-  const auto self = shared_from_this();
-  const auto shared_call = make_cached<Call>(std::move(request), std::move(route));
-  const Call& call = *shared_call;
+  const std::shared_ptr<Call> call = make_cached<Call>(std::move(request), std::move(route));
   Round round;
-  // A modern client sends the request state of the previous round. For a legacy client, this coroutine
-  // performs all rounds and keeps the request state in `round`.
-  if (mcp::is_modern(call.context.revision())) {
-    Result<json::Raw> state = state_sealer_.open(call.binding());
-    if (!state) co_return state.error();
+  // A modern client sends the request state of the previous round. For a legacy client, run_rounds() performs
+  // all rounds and keeps the request state in its `round`.
+  if (mcp::is_modern(call->context.revision())) {
+    Result<json::Raw> state = state_sealer_.open(call->binding());
+    if (!state) return ready_task<Answer>(state.error());
     round.request_state = std::move(*state);
   }
+  return run_rounds(call, std::move(round), std::nullopt);
+}
+
+Task<Answer> Forwarder::run_rounds(std::shared_ptr<Call> shared_call, Round round,
+                                   std::optional<Result<pool::ForwardedAnswer>> first_answer) {
+  const auto self = shared_from_this();
+  const Call& call = *shared_call;
   for (int number = 0; number < kMaxRounds; ++number) {
-    pool::Target target(call.server(), std::string(call.context.session()), std::string(call.context.user()));
-    const Result<pool::ForwardedAnswer> answer =
-        co_await pool_->forward(std::move(target), make_request(call, round), forward_options(shared_call));
+    std::optional<Result<pool::ForwardedAnswer>> answered = std::exchange(first_answer, std::nullopt);
+    if (!answered)
+      answered =
+          co_await pool_->forward(call.target(), make_request(call, round), forward_options(shared_call));
+    const Result<pool::ForwardedAnswer>& answer = *answered;
     if (!answer) {
       // When a server ends, many calls fail in one turn. The pause lets each write its error response in a
       // turn of its own.

@@ -45,10 +45,14 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   // Returns the response for the client. Errors are redacted, because an error of a server can contain
   // secrets that were passed to it.
   Task<Answer> forward(mcp::BackendRequest request, Route route);
+  // Does the same without a coroutine, if the call can be sent without waiting; see
+  // mcp::Backend::serve_directly().
+  bool try_forward(mcp::BackendRequest&& request, Route&& route, const std::shared_ptr<Responder>& responder);
 
  private:
   // The parts of a forwarded call that are the same in all rounds.
   struct Call;
+  struct DirectCall;
   // What is added to the request of one round. Obtained from the result of the round before.
   struct Round {
     Round() {}  // NOLINT: not an aggregate, see StreamConnectOptions
@@ -57,8 +61,14 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
     json::Raw request_state;    // the opaque `requestState` that the server returned
   };
 
+  // Returns the response for the client. `answer` is the outcome of the first call of the server, if it has
+  // been made already.
+  Task<Answer> run_rounds(std::shared_ptr<Call> shared_call, Round round,
+                          std::optional<Result<pool::ForwardedAnswer>> answer);
+  static Task<void> continue_call(std::shared_ptr<Forwarder> self, std::shared_ptr<DirectCall> call,
+                                  Result<pool::ForwardedAnswer> answer);
   // References that are passed to the following functions refer to objects in the coroutine frame of
-  // forward(), which awaits the tasks.
+  // run_rounds(), which awaits the tasks.
   pool::ForwardOptions forward_options(const std::shared_ptr<Call>& shared_call) const;
   // Returns the request that is sent to the server in this round.
   std::shared_ptr<const mcp::ForwardedRequest> make_request(const Call& call, const Round& round) const;

@@ -35,6 +35,10 @@ class Front final : public transport::Application {
   Task<Answer> serve(std::shared_ptr<transport::StatelessRequest> request) override {
     return application_->serve(std::move(request));
   }
+  bool serve_directly(const std::shared_ptr<transport::StatelessRequest>& request,
+                      const std::shared_ptr<Responder>& responder) override {
+    return application_->serve_directly(request, responder);
+  }
   mcp::HeaderParams header_params(std::string_view tool, const Principal& principal) const override {
     return application_->header_params(tool, principal);
   }

@@ -29,16 +29,23 @@ std::uint64_t lower(std::uint64_t word) noexcept {
   return word | (upper >> 2);  // 0x80 becomes 0x20, the difference to lower case
 }
 
+// Compares eight characters without regard to case.
+bool equal_words(const char* a, const char* b) noexcept {
+  const std::uint64_t word_a = load_word(a);
+  const std::uint64_t word_b = load_word(b);
+  return word_a == word_b || lower(word_a) == lower(word_b);
+}
+
 }  // namespace
 
 bool equals_ignore_case_same_size(std::string_view a, std::string_view b) noexcept {
-  std::size_t i = 0;
-  for (; i + 8 <= a.size(); i += 8) {
-    const std::uint64_t word_a = load_word(a.data() + i);
-    const std::uint64_t word_b = load_word(b.data() + i);
-    if (word_a != word_b && lower(word_a) != lower(word_b)) return false;
+  if (a.size() >= 8) {
+    for (std::size_t i = 0; i + 8 < a.size(); i += 8) {
+      if (!equal_words(a.data() + i, b.data() + i)) return false;
+    }
+    return equal_words(a.data() + a.size() - 8, b.data() + a.size() - 8);  // overlaps the word before it
   }
-  for (; i < a.size(); ++i) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i] != b[i] && lower_letter(a[i]) != lower_letter(b[i])) return false;
   }
   return true;

@@ -41,7 +41,15 @@ inline bool has_control_character_in_8_bytes(const char* text) noexcept {
 
 // Returns whether `text` has no control characters except tabs. Bytes above 127 are allowed.
 inline bool is_field_value(std::string_view text) noexcept {
-  while (text.size() >= 8 && !has_control_character_in_8_bytes(text.data())) text.remove_prefix(8);
+  if (text.size() >= 8) {
+    std::size_t checked = 0;
+    while (checked + 8 < text.size() && !has_control_character_in_8_bytes(text.data() + checked))
+      checked += 8;
+    // The last eight bytes overlap those that were checked.
+    if (checked + 8 >= text.size() && !has_control_character_in_8_bytes(text.data() + text.size() - 8))
+      return true;
+  }
+  // Either a short text, or one with a control character, which may be a tab.
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if ((byte < 0x20 && byte != '\t') || byte == 0x7f) return false;

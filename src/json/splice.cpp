@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,11 @@ std::size_t end_before_space(std::string_view text, std::size_t offset) {
 // Returns the position of the first byte from `offset` on that is not white space. REQUIRES: there is one.
 std::size_t skip_space(std::string_view text, std::size_t offset) {
   return text.find_first_not_of(kWhiteSpace, offset);
+}
+
+// Returns whether `key` is its own JSON spelling, but for the quotes.
+bool needs_no_escape(std::string_view key) noexcept {
+  return std::ranges::all_of(key, [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; });
 }
 
 // Returns the position of the key of the member whose value begins at `value`. Searches backwards for the
@@ -67,9 +73,11 @@ Splice& Splice::remove_member(std::string_view value_range) {
 Splice& Splice::insert_member(std::string_view object_range, std::string_view key, std::string_view value) {
   assert(object_range.size() >= 2 && object_range.back() == '}');
   const std::size_t brace = offset_of(object_range) + object_range.size() - 1;
+  const std::size_t offset = end_before_space(text_.view(), brace);
+  if (needs_no_escape(key))
+    return add(Edit{Kind::insert, offset, offset, Bytes::join(",\"", key, "\":", value)});
   std::string quoted;
   append_string(quoted, key);
-  const std::size_t offset = end_before_space(text_.view(), brace);
   return add(Edit{Kind::insert, offset, offset, Bytes::join(",", quoted, ":", value)});
 }
 
@@ -94,50 +102,66 @@ std::size_t Splice::merge_removals(std::size_t first, Edit& cut) const {
   return last + 1;
 }
 
-std::vector<Bytes> Splice::parts() const {
+template <class Put>
+void Splice::each_part(Put&& put) const {
   const std::string_view text = text_.view();
   constexpr std::size_t kNoPosition = std::string_view::npos;
-  std::vector<Bytes> parts;
-  parts.reserve(2 * edits_.size() + 1);
   std::size_t copied_end = 0;
   std::size_t leading_cut_end = kNoPosition;  // end of a cut that removed the first members of an object
   std::size_t last_insertion = kNoPosition;   // position of the last insertion
-  const auto put = [&parts](Bytes bytes) {
-    if (!bytes.empty()) parts.push_back(std::move(bytes));
+  const auto copy_up_to = [&](std::size_t to) {
+    if (to > copied_end) put(text.substr(copied_end, to - copied_end), text_);
   };
-  const auto copy_up_to = [&](std::size_t to) { put(text_.part(text.substr(copied_end, to - copied_end))); };
 
   for (std::size_t i = 0; i < edits_.size();) {
-    Edit edit = edits_[i];
+    const Edit& edit = edits_[i];
+    std::string_view replacement = edit.replacement.view();
+    std::size_t from = edit.from;
+    std::size_t to = edit.to;
     if (edit.kind == Kind::remove) {
-      i = merge_removals(i, edit);
-      if (text[end_before_space(text, edit.from) - 1] == '{') leading_cut_end = edit.to;
+      Edit cut{Kind::remove, from, to, Bytes()};
+      i = merge_removals(i, cut);
+      from = cut.from;
+      to = cut.to;
+      if (text[end_before_space(text, from) - 1] == '{') leading_cut_end = to;
     } else {
       ++i;
     }
     if (edit.kind == Kind::insert) {
-      const bool is_first =
-          (text[edit.from - 1] == '{' || edit.from == leading_cut_end) && edit.from != last_insertion;
-      if (is_first) edit.replacement = edit.replacement.part(edit.replacement.view().substr(1));
-      last_insertion = edit.from;
+      const bool is_first = (text[from - 1] == '{' || from == leading_cut_end) && from != last_insertion;
+      if (is_first) replacement.remove_prefix(1);
+      last_insertion = from;
     }
-    copy_up_to(edit.from);
-    put(std::move(edit.replacement));
-    copied_end = edit.to;
+    copy_up_to(from);
+    if (!replacement.empty()) put(replacement, edit.replacement);
+    copied_end = to;
   }
   copy_up_to(text.size());
+}
+
+std::vector<Bytes> Splice::parts() const {
+  std::vector<Bytes> parts;
+  parts.reserve(2 * edits_.size() + 1);
+  each_part([&](std::string_view part, const Bytes& source) { parts.push_back(source.part(part)); });
   return parts;
 }
 
+std::size_t Splice::max_size() const noexcept {
+  std::size_t size = text_.size();
+  for (const Edit& edit : edits_) size += edit.replacement.size();
+  return size;
+}
+
 Bytes Splice::joined() const {
-  const std::vector<Bytes> all = parts();
-  if (all.size() == 1) return all.front();
-  std::size_t size = 0;
-  for (const Bytes& part : all) size += part.size();
-  std::string text;
-  text.reserve(size);
-  for (const Bytes& part : all) text.append(part.view());
-  return Bytes::adopt(std::move(text));
+  if (edits_.empty()) return text_;
+  return Bytes::build(max_size(), [&](char* out) {
+    char* end = out;
+    each_part([&](std::string_view part, const Bytes&) {
+      std::memcpy(end, part.data(), part.size());
+      end += part.size();
+    });
+    return static_cast<std::size_t>(end - out);
+  });
 }
 
 }  // namespace fairlead::json

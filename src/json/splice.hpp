@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fairlead/base/block_cache.hpp"
 #include "fairlead/base/bytes.hpp"
 #include "fairlead/json/raw.hpp"
 
@@ -30,6 +31,8 @@ class Splice {
   std::vector<Bytes> parts() const;
   // Returns the edited text in one buffer.
   Bytes joined() const;
+  // Returns the size of the edited text, or somewhat more.
+  std::size_t max_size() const noexcept;
 
  private:
   // Edits do not include commas. Which commas are removed depends on all edits of an object, so parts()
@@ -45,9 +48,12 @@ class Splice {
   std::size_t offset_of(std::string_view range) const noexcept;
   Splice& add(Edit edit);
   std::size_t merge_removals(std::size_t first, Edit& cut) const;
+  // Calls put(part, source) for each part of the edited text; `part` lies within `source`.
+  template <class Put>
+  void each_part(Put&& put) const;
 
   Bytes text_;
-  std::vector<Edit> edits_;  // sorted by `from`
+  std::vector<Edit, BlockAllocator<Edit>> edits_;  // sorted by `from`
 };
 
 }  // namespace fairlead::json

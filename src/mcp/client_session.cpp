@@ -1,6 +1,7 @@
 #include "mcp/client_session.hpp"
 
 #include "fairlead/loop/timer.hpp"
+#include "fairlead/mcp/forward_call.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "json/members.hpp"
 #include "json/splice.hpp"
@@ -260,12 +261,12 @@ json::Raw with_progress_token_of(const ForwardedRequest& request, const json::Ra
 Peer::Forward ClientSession::forward(const ForwardedRequest& request, CallOptions options) {
   if (!options.on_progress) {
     options.request_for_id = [this, &request](std::string_view id) {
-      return encode_request(request, {id, false});
+      return encode_forwarded(request, {id, false});
     };
     return peer_->forward(request.method(), std::move(options));
   }
   options.request_for_id = [this, &request](std::string_view id) {
-    return encode_request(request, {id, true});
+    return encode_forwarded(request, {id, true});
   };
   if (request.wants_progress()) {
     options.on_progress = [report = std::move(options.on_progress), &request](const json::Raw& params) {
@@ -275,8 +276,12 @@ Peer::Forward ClientSession::forward(const ForwardedRequest& request, CallOption
   return peer_->forward(request.method(), std::move(options));
 }
 
-rpc::Rope ClientSession::encode_request(const ForwardedRequest& request,
-                                        ForwardedRequest::EncodeOptions options) const {
+void ForwardCall::on_progress(const json::Raw& params) {
+  on_forwarded_progress(request_.wants_progress() ? with_progress_token_of(request_, params) : params);
+}
+
+rpc::Rope ClientSession::encode_forwarded(const ForwardedRequest& request,
+                                          ForwardedRequest::EncodeOptions options) const {
   rpc::Rope rope = request.encode(revision_, options);
   if (connection_->has_stream_per_request())
     rope.annotate(std::make_shared<const EncodedCall>(request.facts(), std::string(options.id),

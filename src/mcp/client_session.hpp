@@ -63,6 +63,9 @@ class ClientSession final : public Client {
   std::string instructions() const override { return server_instructions_; }
   Task<Result<json::Raw>> request(std::string method, json::Raw params, ClientCallOptions options) override;
   Peer::Forward forward(const ForwardedRequest& request, CallOptions options) override;
+  rpc::Rope encode_forwarded(const ForwardedRequest& request,
+                             ForwardedRequest::EncodeOptions options) const override;
+  const std::shared_ptr<Peer>& peer() const noexcept override { return peer_; }
   Result<void> notify(std::string_view method, const json::Raw& params) override {
     return peer_->post_notification(method, params);
   }
@@ -91,9 +94,6 @@ class ClientSession final : public Client {
   std::shared_ptr<ClientSession> self() {
     return std::static_pointer_cast<ClientSession>(shared_from_this());
   }
-
-  // Encodes `request` for the current connection.
-  rpc::Rope encode_request(const ForwardedRequest& request, ForwardedRequest::EncodeOptions options) const;
 
   // Connecting (client_connecting.cpp).
   struct ReconnectAttempt {

@@ -54,6 +54,12 @@ Task<Answer> dispatch(FeatureRequest request, const MethodInfo& method) {
   return large ? serve_in_next_turn(std::move(request), method) : serve_feature(std::move(request), method);
 }
 
+bool may_serve_directly(const ServerState& server, const rpc::Message& message) {
+  return server.backend && !server.has_tools && message.is(rpc::Kind::request) &&
+         message.method() == "tools/call" && message.id() != "null" &&
+         message.frame().size() <= Slices::kLargeMessageBytes && server.backend->has_capability("tools");
+}
+
 bool has_capability(const ServerState& server, std::string_view capability) {
   if (server.backend) return capability.empty() || server.backend->has_capability(capability);
   const auto catalogue = server.catalogue();

@@ -24,6 +24,10 @@ void write_capabilities(json::Writer& out, const ServerState& server, Revision r
 // task has completed.
 Task<Answer> dispatch(FeatureRequest request, const MethodInfo& method);
 
+// Returns whether a request may be served by Backend::serve_directly(): a small call of a tool of the
+// backend.
+bool may_serve_directly(const ServerState& server, const rpc::Message& message);
+
 // Returns the error -32602 if `params`, `_meta` or the progress token of a request is invalid; otherwise
 // nullopt.
 std::optional<Error> check_request_params(const CallFacts& facts);

@@ -2,6 +2,12 @@
 
 namespace fairlead::mcp {
 
+namespace {
+
+constexpr std::size_t kMaxJoinedBytes = 4u << 10;
+
+}  // namespace
+
 RequestSplice::RequestSplice(const rpc::Message& request, const CallFacts& facts,
                              ForwardedRequest::EncodeOptions options)
     : request_(request), facts_(facts), splice_(request.frame()) {
@@ -39,9 +45,12 @@ rpc::Rope RequestSplice::finish() {
     splice_.insert_member(facts_.params.text(), "_meta", new_meta_);
   } else if (!new_meta_.empty() && facts_.params.absent()) {
     const json::View whole(request_.frame().view());
-    splice_.insert_member(whole.text(), "params", "{\"_meta\":" + new_meta_ + "}");
+    splice_.insert_member(whole.text(), "params", Bytes::join("{\"_meta\":", new_meta_, "}").view());
   }
-  return rpc::Rope(splice_.parts(), !request_.has_line_break());
+  const bool one_line = !request_.has_line_break();
+  // Copying a small request costs less than writing its parts.
+  if (splice_.max_size() <= kMaxJoinedBytes) return rpc::Rope(splice_.joined(), one_line);
+  return rpc::Rope(splice_.parts(), one_line);
 }
 
 }  // namespace fairlead::mcp

@@ -32,7 +32,8 @@ class RequestSplice {
   const rpc::Message& request_;
   const CallFacts& facts_;
   json::Splice splice_;
-  std::string new_meta_;  // the members of a `_meta` to be created
+  // The members of a `_meta` to be created.
+  std::basic_string<char, std::char_traits<char>, BlockAllocator<char>> new_meta_;
 };
 
 }  // namespace fairlead::mcp

@@ -8,6 +8,7 @@
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/mcp/serve.hpp"
 #include "loop/slices.hpp"
+#include "mcp/dispatch.hpp"
 #include "mcp/server_modern.hpp"
 #include "mcp/server_session.hpp"
 #include "mcp/weak_list.hpp"
@@ -57,6 +58,15 @@ class HttpApplication final : public transport::Application {
     PostedBytes posted(options_.limits.max_backlog_bytes);
     auto link = make_cached<StatelessLink>(std::move(request), std::move(posted));
     return serve_modern(modern_, std::move(rpc_request), std::move(facts), std::move(link));
+  }
+
+  bool serve_directly(const std::shared_ptr<transport::StatelessRequest>& request,
+                      const std::shared_ptr<Responder>& responder) override {
+    const rpc::Message& message = request->message();
+    if (!may_serve_directly(*server_, message)) return false;
+    auto link = make_cached<StatelessLink>(request, PostedBytes(options_.limits.max_backlog_bytes));
+    return serve_modern_directly(*modern_, message, request->stop(), CallFacts::of(message), std::move(link),
+                                 responder);
   }
 
   HeaderParams header_params(std::string_view tool, const Principal& principal) const override {

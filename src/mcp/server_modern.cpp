@@ -29,7 +29,8 @@ Error envelope_error(std::string_view key, std::string_view problem) {
 }
 
 // Makes the request state from the envelope of this request alone; it does not depend on earlier requests.
-Result<std::shared_ptr<RequestState>> make_request_state(const Request& request,
+Result<std::shared_ptr<RequestState>> make_request_state(const rpc::Message& request,
+                                                         const std::stop_token& stop,
                                                          std::shared_ptr<const CallFacts> facts,
                                                          std::shared_ptr<ClientLink> link) {
   const json::View capabilities = facts->client_capabilities;
@@ -50,11 +51,11 @@ Result<std::shared_ptr<RequestState>> make_request_state(const Request& request,
   state->revision = *revision;
   state->link = std::move(link);
   state->id = request.id();
-  state->client_capabilities = part_of(request.message(), capabilities);
-  state->client_info = part_of(request.message(), info);
-  state->meta = part_of(request.message(), facts->meta);
+  state->client_capabilities = part_of(request, capabilities);
+  state->client_info = part_of(request, info);
+  state->meta = part_of(request, facts->meta);
   state->facts = std::move(facts);
-  state->stop = request.stop();
+  state->stop = stop;
   return state;
 }
 
@@ -205,6 +206,16 @@ Task<Answer> handle_listen(std::shared_ptr<const ModernServer> modern, Request r
 
 }  // namespace
 
+bool serve_modern_directly(const ModernServer& modern, const rpc::Message& message,
+                           const std::stop_token& stop, std::shared_ptr<const CallFacts> facts,
+                           std::shared_ptr<ClientLink> link, const std::shared_ptr<Responder>& responder) {
+  if (!may_serve_directly(*modern.server, message) || check_request_params(*facts)) return false;
+  Result<std::shared_ptr<RequestState>> state = make_request_state(message, stop, facts, std::move(link));
+  if (!state) return false;
+  BackendRequest request(message, std::move(facts), Context(std::move(*state)));
+  return modern.server->backend->serve_directly(std::move(request), responder);
+}
+
 Task<Answer> serve_modern(std::shared_ptr<const ModernServer> modern, Request request,
                           std::shared_ptr<const CallFacts> facts, std::shared_ptr<ClientLink> link) {
   if (request.is_notification()) return ready_task<Answer>(json::Raw::null());
@@ -213,7 +224,7 @@ Task<Answer> serve_modern(std::shared_ptr<const ModernServer> modern, Request re
   if (request.id() == "null")
     return ready_task<Answer>(rpc::invalid_request("Invalid Request: a null id is not allowed"));
   Result<std::shared_ptr<RequestState>> state =
-      make_request_state(request, std::move(facts), std::move(link));
+      make_request_state(request.message(), request.stop(), std::move(facts), std::move(link));
   if (!state) return ready_task<Answer>(state.error());
   const ServerState& server = *modern->server;
   const MethodInfo* method = find_method(request.method(), (*state)->revision);

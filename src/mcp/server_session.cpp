@@ -101,7 +101,11 @@ std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
                                                            PostedBytes(limits.max_backlog_bytes), log,
                                                            std::move(principal), std::move(quota)));
   auto methods = std::make_shared<Methods>();
-  methods->fallback([session](Request request) { return session->handle_request(std::move(request)); });
+  methods->fallback([session](Request request) { return session->handle_request(std::move(request)); },
+                    [session](const rpc::Message& message, const std::stop_token& stop,
+                              const std::shared_ptr<Responder>& responder) {
+                      return session->serve_directly(message, stop, responder);
+                    });
   PeerOptions options;
   options.limits = limits;
   options.log = std::move(log);
@@ -135,6 +139,23 @@ Task<Answer> ServerSession::handle_request(Request request) {
                       (!legacy_ && is_only_modern(request.method()));
   return modern ? serve_modern(modern_, std::move(request), std::move(facts), shared_from_this())
                 : handle_legacy_request(std::move(request), std::move(facts));
+}
+
+bool ServerSession::serve_directly(const rpc::Message& message, const std::stop_token& stop,
+                                   const std::shared_ptr<Responder>& responder) {
+  if (!may_serve_directly(*server_, message)) return false;
+  std::shared_ptr<const CallFacts> facts = CallFacts::of(message);
+  if (check_request_params(*facts)) return false;
+  if (!facts->protocol_version.absent() || !facts->client_capabilities.absent())
+    return serve_modern_directly(*modern_, message, stop, std::move(facts), shared_from_this(), responder);
+  if (!legacy_) return false;
+  std::shared_ptr<RequestState> state = make_legacy_request_state();
+  state->id = message.id();
+  state->meta = part_of(message, facts->meta);
+  state->facts = facts;
+  state->stop = stop;
+  BackendRequest request(message, std::move(facts), Context(std::move(state)));
+  return server_->backend->serve_directly(std::move(request), responder);
 }
 
 // ---- legacy era -----------------------------------------------------------------------------------------

@@ -74,6 +74,9 @@ class ServerSession final : public ChangeListener,
                 PrincipalPtr principal, std::shared_ptr<SubscriptionQuota> quota);
 
   Task<Answer> handle_request(Request request);
+  // See Methods::DirectHandler.
+  bool serve_directly(const rpc::Message& message, const std::stop_token& stop,
+                      const std::shared_ptr<Responder>& responder);
 
   // Legacy era.
   Task<Answer> handle_legacy_request(Request request, std::shared_ptr<const CallFacts> facts);

@@ -17,6 +17,19 @@ struct Peer::ActiveRequest {
   ByteCharge charge;  // the bytes of the message, charged to the client while the request is in progress
   Clock::time_point started = Clock::now();
   bool cancelled = false;
+  bool finished = false;
+};
+
+// Finishes a request that a direct handler serves.
+class Peer::ActiveResponder final : public Responder {
+ public:
+  ActiveResponder(std::shared_ptr<Peer> peer, std::shared_ptr<ActiveRequest> request)
+      : peer_(std::move(peer)), request_(std::move(request)) {}
+  void respond(const Answer& answer) override { peer_->finish_serving(request_, answer); }
+
+ private:
+  std::shared_ptr<Peer> peer_;
+  std::shared_ptr<ActiveRequest> request_;
 };
 
 // The state of a batch. Its responses are sent together, when the last of its requests has ended.

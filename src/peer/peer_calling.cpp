@@ -24,36 +24,37 @@ Error marked_unsent(Error error) {
 
 // ---- one call --------------------------------------------------------------------------------------------
 
-Peer::CallBase::~CallBase() {
+Peer::OutgoingCall::~OutgoingCall() {
   stop_callback_.reset();
-  if (handle_) peer_->abandon_call(*this, "no longer wanted");
+  if (in_flight_) peer_->abandon_call(*this, "no longer wanted");
+}
+
+void Peer::OutgoingCall::finish(Result<rpc::Message> outcome) {
+  in_flight_ = false;
+  on_finished(std::move(outcome));
+}
+
+void Peer::OutgoingCall::handle_progress(const rpc::Message& notification) {
+  if (timeout_ && max_deadline_ > deadline) deadline = std::min(max_deadline_, Clock::now() + *timeout_);
+  if (!wants_progress()) return;
+  const json::View value = notification.param(peer_->options_.dialect.progress_value_key);
+  on_progress(value.absent() ? notification.params()
+                             : json::Raw::trusted(notification.frame().part(value.text())));
 }
 
 bool Peer::CallBase::await_suspend(std::coroutine_handle<> handle) {
-  const std::optional<Error> refused = peer_->start_call(*this);
-  if (refused) {
-    outcome_ = *refused;
-    return false;
-  }
   handle_ = handle;
-  return true;
+  const std::optional<Error> refused = start();
+  if (refused) outcome_ = *refused;
+  return !refused;
 }
 
-void Peer::CallBase::finish(Result<rpc::Message> outcome) {
+void Peer::CallBase::on_finished(Result<rpc::Message> outcome) {
   outcome_ = std::move(outcome);
-  std::exchange(handle_, nullptr).resume();
+  handle_.resume();
 }
 
-void Peer::CallBase::handle_progress(const rpc::Message& notification) {
-  if (options_.timeout && max_deadline_ > deadline)
-    deadline = std::min(max_deadline_, Clock::now() + *options_.timeout);
-  if (!options_.on_progress) return;
-  const json::View value = notification.param(peer_->options_.dialect.progress_value_key);
-  options_.on_progress(value.absent() ? notification.params()
-                                      : json::Raw::trusted(notification.frame().part(value.text())));
-}
-
-void Peer::CallBase::CancelOnStop::operator()() const {
+void Peer::OutgoingCall::CancelOnStop::operator()() const {
   // May run on any thread, inside request_stop().
   peer->loop().post([peer = peer, id = id] { peer->cancel_call(id); });
 }
@@ -68,10 +69,10 @@ Result<json::Raw> Peer::Call::await_resume() {
 // ---- all calls -------------------------------------------------------------------------------------------
 
 // Registers the call before writing it, because the response may arrive before the write has completed.
-std::optional<Error> Peer::start_call(CallBase& call) {
+std::optional<Error> Peer::start_call(OutgoingCall& call) {
   const Limits& limits = options_.limits;
   if (end_reason_) return marked_unsent(*end_reason_);
-  if (call.options_.stop.stop_requested())
+  if (call.stop_.stop_requested())
     return Error(ErrorKind::cancelled, "the call was cancelled before it was sent");
   if (in_flight_.size() >= (options_.lock_step ? 1 : limits.max_calls_in_flight)) {
     return Error(ErrorKind::resource_exhausted,
@@ -84,14 +85,14 @@ std::optional<Error> Peer::start_call(CallBase& call) {
                                                     std::to_string(limits.max_backlog_bytes) +
                                                     ") are already queued for " + connection_->description());
   }
-  if (!call.options_.timeout) call.options_.timeout = limits.call_timeout;
+  if (!call.timeout_) call.timeout_ = limits.call_timeout;
   const Clock::time_point now = Clock::now();
-  if (call.options_.max_total_time) call.max_deadline_ = now + *call.options_.max_total_time;
-  call.deadline = std::min(call.max_deadline_, now + *call.options_.timeout);
+  if (call.max_total_time_) call.max_deadline_ = now + *call.max_total_time_;
+  call.deadline = std::min(call.max_deadline_, now + *call.timeout_);
   call.start_position_ = connection_->queued_position();
   in_flight_.add(call);
-  const Result<void> posted = connection_->post(call.encode(std::to_string(call.id)),
-                                                RelatedRequest{call.options_.related_request_id});
+  const Result<void> posted =
+      connection_->post(call.encode(std::to_string(call.id)), RelatedRequest{call.related_request()});
   if (!posted) {
     in_flight_.remove(call.id);
     return marked_unsent(posted.error());
@@ -101,12 +102,12 @@ std::optional<Error> Peer::start_call(CallBase& call) {
   // Resumes reading, which must not pause while a call waits for its response. Posted, because the coroutine
   // that makes the call is not suspended yet.
   if (awaiting_drain_) loop().post([self = shared_from_this()] { self->reading_allowed_.set(); });
-  if (call.options_.stop.stop_possible())
-    call.stop_callback_.emplace(call.options_.stop, CallBase::CancelOnStop{shared_from_this(), call.id});
+  if (call.stop_.stop_possible())
+    call.stop_callback_.emplace(call.stop_, OutgoingCall::CancelOnStop{shared_from_this(), call.id});
   return std::nullopt;
 }
 
-void Peer::abandon_call(CallBase& call, const char* reason) {
+void Peer::abandon_call(OutgoingCall& call, const char* reason) {
   if (!in_flight_.find(call.id)) return;
   in_flight_.abandon(call);
   send_cancel(call.id, reason);
@@ -199,7 +200,7 @@ void Peer::fail_calls(const Error& reason) {
   for (const std::uint64_t id : in_flight_.ids()) {
     rpc::PendingCall* call = in_flight_.remove(id);
     if (!call) continue;
-    const bool is_unsent = static_cast<CallBase*>(call)->start_position_ >= written;
+    const bool is_unsent = static_cast<OutgoingCall*>(call)->start_position_ >= written;
     call->finish(is_unsent ? marked_unsent(reason) : reason);
   }
 }
@@ -223,11 +224,11 @@ void Peer::expire_calls() {
   for (const std::uint64_t id : in_flight_.expired_ids(Clock::now())) {
     rpc::PendingCall* call = in_flight_.find(id);
     if (!call) continue;
-    auto& pending = static_cast<CallBase&>(*call);
+    auto& pending = static_cast<OutgoingCall&>(*call);
     in_flight_.abandon(*call);
     send_cancel(id, "timed out");
     const bool total = pending.max_deadline_ <= pending.deadline;
-    const auto waited = total ? *pending.options_.max_total_time : *pending.options_.timeout;
+    const auto waited = total ? *pending.max_total_time_ : *pending.timeout_;
     call->finish(Error::timeout("`" + std::string(pending.method()) + "`", to_milliseconds(waited)));
   }
   arm_deadline_timer();

@@ -83,10 +83,8 @@ void Peer::ignore(const rpc::Message& message, const std::shared_ptr<Batch>& bat
 Answer Peer::run_plain(const Methods::Handler& handler, const Request& request) const {
   try {
     return handler.plain(request);
-  } catch (const std::exception& thrown) {
-    options_.log.error("handler threw", {{"method", std::string(request.method())}, {"what", thrown.what()}});
   } catch (...) {
-    options_.log.error("handler threw", {{"method", std::string(request.method())}});
+    log_exception(request.message());
   }
   return Error::rpc(rpc::kInternalError, "Internal error");
 }
@@ -117,7 +115,7 @@ void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& me
   idle_.reset();
   if (handler.blocking) {
     serve_blocking(handler, request);
-  } else {
+  } else if (!handler.direct || !serve_directly(handler, request)) {
     loop().spawn(serve(shared_from_this(), std::move(request), handler));
   }
 }
@@ -135,14 +133,34 @@ Task<void> Peer::serve(std::shared_ptr<Peer> self, std::shared_ptr<ActiveRequest
   std::optional<Answer> result;
   try {
     result = co_await handler.coroutine(Request(self, request->message, request->stop.get_token()));
-  } catch (const std::exception& thrown) {
-    self->options_.log.error("handler threw",
-                             {{"method", std::string(request->message.method())}, {"what", thrown.what()}});
   } catch (...) {
-    self->options_.log.error("handler threw", {{"method", std::string(request->message.method())}});
+    self->log_exception(request->message);
   }
   if (!result) result = Error::rpc(rpc::kInternalError, "Internal error");
   self->finish_serving(request, *result);
+}
+
+// Returns false if the handler leaves the request to its coroutine.
+bool Peer::serve_directly(const Methods::Handler& handler, const std::shared_ptr<ActiveRequest>& request) {
+  const std::shared_ptr<Responder> responder = make_cached<ActiveResponder>(shared_from_this(), request);
+  try {
+    return handler.direct(request->message, request->stop.get_token(), responder);
+  } catch (...) {
+    log_exception(request->message);
+  }
+  finish_serving(request, Error::rpc(rpc::kInternalError, "Internal error"));
+  return true;
+}
+
+// Logs the exception that is being handled.
+void Peer::log_exception(const rpc::Message& message) const {
+  try {
+    throw;
+  } catch (const std::exception& thrown) {
+    options_.log.error("handler threw", {{"method", std::string(message.method())}, {"what", thrown.what()}});
+  } catch (...) {
+    options_.log.error("handler threw", {{"method", std::string(message.method())}});
+  }
 }
 
 void Peer::serve_blocking(const Methods::Handler& handler, const std::shared_ptr<ActiveRequest>& request) {
@@ -164,6 +182,7 @@ void Peer::serve_blocking(const Methods::Handler& handler, const std::shared_ptr
 }
 
 void Peer::finish_serving(const std::shared_ptr<ActiveRequest>& request, const Answer& result) {
+  if (std::exchange(request->finished, true)) return;
   const rpc::Message& message = request->message;
   in_progress_.erase(request->key);
   request->charge.set(0);
@@ -226,7 +245,7 @@ void Peer::handle_notification(const rpc::Message& message) {
 bool Peer::handle_cancel(const rpc::Message& message) {
   if (message.method() != options_.dialect.cancel_method) return false;
   const json::View id = message.param(options_.dialect.cancel_id_key);
-  const auto found = in_progress_.find(std::string(id.text()));
+  const auto found = in_progress_.find(id.text());
   if (found != in_progress_.end()) {
     // Keeps the request alive: request_stop() may finish it.
     const std::shared_ptr<ActiveRequest> request = found->second;

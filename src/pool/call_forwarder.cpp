@@ -2,6 +2,7 @@
 
 #include "fairlead/json/view.hpp"
 #include "fairlead/process/failure.hpp"
+#include "pool/direct_call.hpp"
 #include "pool/retry.hpp"
 
 namespace fairlead::pool {
@@ -52,10 +53,6 @@ class KeepAliveLease final : public Lease::Guard {
   std::shared_ptr<ManagedUpstream> upstream_;
 };
 
-bool may_retry(const mcp::ForwardedRequest& request, const ForwardOptions& options) {
-  return options.repeatable || (!options.tool.absent() && is_repeatable(request.method(), options.tool));
-}
-
 // Calls without a session are distinguished by the address of the client's connection.
 CallerKey caller_key(const Target& target, const Principal* client) {
   if (!client) return CallerKey({}, target.session);
@@ -99,11 +96,12 @@ Task<Result<CallForwarder::UpstreamPtr>> CallForwarder::ready_upstream(const Tar
 
 Task<Result<ForwardedAnswer>> CallForwarder::forward(Target target,
                                                      std::shared_ptr<const mcp::ForwardedRequest> request,
-                                                     ForwardOptions options) {
+                                                     ForwardOptions options, Attempted attempted) {
   const auto self = shared_from_this();
   const Result<ServerRegistry::Entry*> server = registry_->find(target.server);
-  if (!server) co_return server.error();
-  Admission admission = admission_.try_admit(*(*server)->context);
+  if (!server) co_return attempted.failure ? *attempted.failure : server.error();
+  Admission admission = std::move(attempted.admission);
+  if (!admission.pool_permit) admission = admission_.try_admit(*(*server)->context);
   if (!admission.pool_permit) {
     admission = Admission();
     Result<Admission> admitted =
@@ -112,8 +110,8 @@ Task<Result<ForwardedAnswer>> CallForwarder::forward(Target target,
     admission = std::move(*admitted);
   }
   registry_->unshare_if_stateful(target, request->method());
-  std::optional<Error> first_failure;  // of an attempt that the server may have executed
-  for (unsigned attempt = 1;; ++attempt) {
+  std::optional<Error> first_failure = std::move(attempted.failure);
+  for (unsigned attempt = attempted.count + 1;; ++attempt) {
     Result<UpstreamPtr> found = registry_->get_or_create_upstream(target);
     std::optional<Error> refused = found ? tool_refusal_error(**found, request->tool()) : std::nullopt;
     if (refused) co_return first_failure ? *first_failure : *refused;
@@ -147,13 +145,26 @@ Task<Result<ForwardedAnswer>> CallForwarder::forward(Target target,
       co_return ForwardedAnswer(std::move(*answer), connection->server().revision);
     }
     const Error error = upstream.failures.on_call_failed(connection, answer.error());
-    const bool unsent = error.detail().unsent;
-    const bool retry = attempt == 1 && is_connection_loss(error) && !options.stop.stop_requested() &&
-                       (unsent || (may_retry(*request, options) && !active.server_has_begun()));
-    if (!retry) co_return error;
-    if (!unsent) first_failure = error;
+    if (attempt > 1 || !may_retry(error, *request, options, active)) co_return error;
+    if (!error.detail().unsent) first_failure = error;
     core_->log().info("retrying a call", {{"server", target.server}, {"reason", error.message()}});
   }
+}
+
+bool CallForwarder::try_forward(Target&& target, const std::shared_ptr<const mcp::ForwardedRequest>& request,
+                                ForwardOptions&& options, const std::shared_ptr<AnswerHandler>& handler) {
+  const Result<ServerRegistry::Entry*> server = registry_->find(target.server);
+  if (!server) return false;
+  const Result<UpstreamPtr> found = registry_->get_or_create_upstream(target);
+  if (!found || !(*found)->ready() || tool_refusal_error(**found, request->tool())) return false;
+  (*found)->stop_if_capabilities_outdated();
+  std::shared_ptr<UpstreamConnection> connection = (*found)->ready() ? (*found)->connection() : nullptr;
+  if (!connection || !connection->client()) return false;
+  Admission admission = admission_.try_admit(*(*server)->context);
+  if (!admission.pool_permit) return false;
+  DirectCall::start(shared_from_this(), *found, std::move(connection), std::move(admission),
+                    std::move(target), request, std::move(options), handler);
+  return true;
 }
 
 Task<Result<Lease>> CallForwarder::acquire(Target target, std::stop_token stop, StartPriority priority,

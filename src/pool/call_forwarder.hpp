@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string_view>
 
@@ -18,8 +19,19 @@ class CallForwarder : public std::enable_shared_from_this<CallForwarder> {
   CallForwarder(std::shared_ptr<PoolCore> core, std::shared_ptr<ServerRegistry> registry)
       : core_(core), registry_(std::move(registry)), admission_(std::move(core)) {}
 
+  // A call whose first attempt has failed, and its permits. For a call that was not attempted, all are empty.
+  struct Attempted {
+    Attempted() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
+    unsigned count = 0;
+    std::optional<Error> failure;  // of an attempt that the server may have executed
+    Admission admission;
+  };
+
   Task<Result<ForwardedAnswer>> forward(Target target, std::shared_ptr<const mcp::ForwardedRequest> request,
-                                        ForwardOptions options);
+                                        ForwardOptions options, Attempted attempted = Attempted());
+  bool try_forward(Target&& target, const std::shared_ptr<const mcp::ForwardedRequest>& request,
+                   ForwardOptions&& options, const std::shared_ptr<AnswerHandler>& handler);
   Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority,
                               const Principal* client);
   Result<Lease> keep_alive(const std::shared_ptr<Upstream>& upstream);

@@ -16,6 +16,7 @@ class McpClientConnection final : public UpstreamConnection {
   const ServerDescription& server() const noexcept override { return server_; }
   UpstreamCall call(const std::shared_ptr<const mcp::ForwardedRequest>& request,
                     CallOptions options) override;
+  mcp::Client* client() const noexcept override { return client_.get(); }
   Task<Result<std::vector<json::Raw>>> list(std::string method, std::string member) override;
   Task<Result<std::uint64_t>> subscribe(mcp::SubscriptionFilter filter) override;
   Task<Result<void>> unsubscribe(std::uint64_t subscription) override;

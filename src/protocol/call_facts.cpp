@@ -1,6 +1,7 @@
 #include "fairlead/protocol/call_facts.hpp"
 
 #include <span>
+#include <typeinfo>
 
 #include "fairlead/base/block_cache.hpp"
 #include "fairlead/protocol/list_limits.hpp"
@@ -110,8 +111,10 @@ class CallFactsReader {
 };
 
 std::shared_ptr<const CallFacts> CallFacts::of(const rpc::Message& message) {
-  auto attached = std::dynamic_pointer_cast<const CallFacts>(message.annotation());
-  return attached ? attached : make_cached<const CallFacts>(message);
+  const std::shared_ptr<const rpc::Annotation>& attached = message.annotation();
+  if (attached && typeid(*attached) == typeid(CallFacts))
+    return std::static_pointer_cast<const CallFacts>(attached);
+  return make_cached<const CallFacts>(message);
 }
 
 void CallFacts::attach(rpc::Message& message) {

@@ -6,6 +6,7 @@
 
 #include "fairlead/base/base64.hpp"
 #include "fairlead/base/block_cache.hpp"
+#include "fairlead/base/id_map.hpp"
 #include "fairlead/base/string_map.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "fairlead/protocol/call_facts.hpp"
@@ -463,7 +464,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   Ticker ticker_;
   bool draining_ = false;
   std::uint64_t last_session_number_ = 0;
-  StringMap<std::shared_ptr<LegacySession>> sessions_;
+  IdMap<std::shared_ptr<LegacySession>> sessions_;
   StringMap<std::shared_ptr<HttpSseSession>> http_sse_sessions_;
   struct WebSocketEntry {
     std::weak_ptr<WebSocketConnection> socket;

@@ -157,7 +157,7 @@ Result<void> LegacySession::enqueue(const rpc::Rope& message, WriteWaiter* waite
       static_cast<LegacySession&>(*self).notify_written(position);
     });
   }
-  const auto found = streams_by_request_.find(std::string(related_request.id));
+  const auto found = streams_by_request_.find(related_request.id);
   if (found == streams_by_request_.end()) {
     // The message belongs to no request in progress. A response is dropped, because its request was cancelled
     // or timed out; all other messages are sent on the standalone stream.
@@ -311,7 +311,7 @@ void LegacySession::finish_stream(const ResponseStreamPtr& stream) {
 }
 
 void LegacySession::close_request_stream(std::string_view request_id) {
-  const auto found = streams_by_request_.find(std::string(request_id));
+  const auto found = streams_by_request_.find(request_id);
   if (found == streams_by_request_.end() || !sends_priming_events() || !can_stream(*found->second)) return;
   const ResponseStreamPtr stream = found->second;
   if (!stream->streaming) start_event_stream(stream);

@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "fairlead/base/id_map.hpp"
 #include "fairlead/protocol/revision.hpp"
 #include "fairlead/transport/endpoint.hpp"
 #include "transport/event_store.hpp"
@@ -139,7 +140,7 @@ class LegacySession final : public Connection, public TickListener {
   ResponseStreamPtr standalone_stream_;
   std::uint64_t last_sent_standalone_event_ = 0;  // newest event of the standalone stream that was sent
   std::uint64_t last_stream_number_ = 0;          // number of the newest stream
-  std::unordered_map<std::string, ResponseStreamPtr> streams_by_request_;  // requests in progress, by id
+  IdMap<ResponseStreamPtr> streams_by_request_;   // requests in progress, by id
   // Event streams that are not finished.
   std::unordered_map<std::uint64_t, ResponseStreamPtr> streams_by_number_;
   Clock::time_point last_used_ = Clock::now();

@@ -18,7 +18,7 @@ ModernRequest::ModernRequest(std::shared_ptr<http::Exchange> exchange, rpc::Mess
 
 void ModernRequest::start(const std::shared_ptr<ModernRequest>& request,
                           const std::shared_ptr<Application>& application, Ticker& ticker) {
-  request->loop_.spawn(run(request, application));
+  if (!request->serve_directly(application)) request->loop_.spawn(run(request, application));
   if (!request->exchange_) return;
   request->started_at_ = Clock::now();
   ticker.add(*request);
@@ -27,15 +27,35 @@ void ModernRequest::start(const std::shared_ptr<ModernRequest>& request,
   });
 }
 
+bool ModernRequest::serve_directly(const std::shared_ptr<Application>& application) {
+  const auto self = shared_from_this();
+  try {
+    return application->serve_directly(self, self);
+  } catch (...) {
+    log_exception();
+  }
+  finish(Error::rpc(rpc::kInternalError, "Internal error"));
+  return true;
+}
+
+// Logs the exception that is being handled.
+void ModernRequest::log_exception() const {
+  try {
+    throw;
+  } catch (const std::exception& thrown) {
+    log_.error("handler threw an exception",
+               {{"method", std::string(message_.method())}, {"what", thrown.what()}});
+  } catch (...) {
+    log_.error("handler threw an exception", {{"method", std::string(message_.method())}});
+  }
+}
+
 Task<void> ModernRequest::run(std::shared_ptr<ModernRequest> self, std::shared_ptr<Application> application) {
   std::optional<Answer> answer;
   try {
     answer = co_await application->serve(self);
-  } catch (const std::exception& thrown) {
-    self->log_.error("handler threw an exception",
-                     {{"method", std::string(self->message_.method())}, {"what", thrown.what()}});
   } catch (...) {
-    self->log_.error("handler threw an exception", {{"method", std::string(self->message_.method())}});
+    self->log_exception();
   }
   if (!answer) answer = Error::rpc(rpc::kInternalError, "Internal error");
   self->finish(*answer);

@@ -13,6 +13,7 @@
 namespace fairlead::transport {
 
 class ModernRequest final : public StatelessRequest,
+                            public Responder,
                             public TickListener,
                             public std::enable_shared_from_this<ModernRequest> {
  public:
@@ -29,12 +30,16 @@ class ModernRequest final : public StatelessRequest,
   std::stop_token stop() const noexcept override { return stop_.get_token(); }
   Loop& loop() const noexcept override { return loop_; }
   void notify(rpc::Rope notification) override;
+  void respond(const Answer& answer) override { finish(answer); }
 
   void on_tick(Clock::time_point now) override;
   // Called when the client has disconnected. The token of stop() is set, and no response will be sent.
   void cancel();
 
  private:
+  // Returns false if the application leaves the request to its coroutine.
+  bool serve_directly(const std::shared_ptr<Application>& application);
+  void log_exception() const;
   static Task<void> run(std::shared_ptr<ModernRequest> self, std::shared_ptr<Application> application);
   void finish(const Answer& answer);
   // Writes an event; makes the response an event stream if it is not one yet.

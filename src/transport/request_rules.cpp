@@ -180,6 +180,9 @@ bool allows_legacy_era(const http::Headers& headers) {
 }
 
 AcceptedTypes accepted_types(const http::Headers& headers) {
+  // What most clients send, because the specification demands both types.
+  if (headers.count("Accept") == 1 && headers.get("Accept") == "application/json, text/event-stream")
+    return AcceptedTypes{true, true};
   AcceptedTypes accepted;
   bool has_accept = false;
   for (const auto& [name, value] : headers) {

@@ -30,6 +30,15 @@ class Bytes {
   // Returns one buffer that contains all parts, concatenated.
   static Bytes join(std::string_view a, std::string_view b, std::string_view c = {}, std::string_view d = {},
                     std::string_view e = {});
+  // Returns a buffer that `write` has filled. It is called with a pointer to `max_size` bytes, and returns
+  // how many of them it has written.
+  template <class Write>
+  static Bytes build(std::size_t max_size, Write&& write) {
+    char* data = nullptr;
+    Bytes bytes = allocate(max_size, data);
+    bytes.view_ = std::string_view(data, write(data));
+    return bytes;
+  }
   // Takes ownership of `text` without copying it.
   static Bytes adopt(std::string text);
   // Returns the memory of an adopted string for reuse: the string, cleared but with its capacity. This object

@@ -161,6 +161,10 @@ class Client : public std::enable_shared_from_this<Client> {
   // receives the params of each progress notification; if `request` has a progress token, they contain that
   // token. REQUIRES: `request` outlives the call.
   virtual Peer::Forward forward(const ForwardedRequest& request, CallOptions options = CallOptions()) = 0;
+  // Returns `request` encoded for this connection, as forward() sends it.
+  virtual rpc::Rope encode_forwarded(const ForwardedRequest& request,
+                                     ForwardedRequest::EncodeOptions options) const = 0;
+  virtual const std::shared_ptr<Peer>& peer() const noexcept = 0;
   // Queues a notification without waiting until it is written. Fails if the queue exceeds max_backlog_bytes.
   virtual Result<void> notify(std::string_view method, const json::Raw& params = json::Raw()) = 0;
 

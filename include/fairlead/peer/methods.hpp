@@ -62,14 +62,28 @@ class Request {
   std::stop_token stop_;
 };
 
+// Receives the answer to one request. Used on the loop thread of the request.
+class Responder {
+ public:
+  virtual ~Responder() = default;
+  // Called once. If it is never called, the request remains in progress.
+  virtual void respond(const Answer& answer) = 0;
+};
+
 class Methods {
  public:
   using PlainHandler = std::function<Answer(const Request&)>;
   using CoroutineHandler = std::function<Task<Answer>(Request)>;
+  // Serves a request without a coroutine, which costs less: returns true, and responds before or after it
+  // returns. Returns false, without an effect, if the coroutine must serve the request. `stop` as in
+  // Request::stop().
+  using DirectHandler = std::function<bool(const rpc::Message& message, const std::stop_token& stop,
+                                           const std::shared_ptr<Responder>& responder)>;
 
   struct Handler {
     PlainHandler plain;
     CoroutineHandler coroutine;  // set instead of `plain`
+    DirectHandler direct;        // may be set in addition to `coroutine`
     bool blocking = false;       // `plain` runs on a worker thread
   };
 
@@ -89,6 +103,13 @@ class Methods {
   template <class F>
   Methods& fallback(F handler) {
     fallback_ = make_handler(std::move(handler));
+    return *this;
+  }
+  // The same, with a direct handler that is tried first.
+  template <class F>
+  Methods& fallback(F handler, DirectHandler direct) {
+    fallback(std::move(handler));
+    fallback_.direct = std::move(direct);
     return *this;
   }
 

@@ -13,8 +13,8 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <unordered_map>
 
+#include "fairlead/base/id_map.hpp"
 #include "fairlead/base/limits.hpp"
 #include "fairlead/base/log.hpp"
 #include "fairlead/base/log_rate_limit.hpp"
@@ -100,6 +100,7 @@ struct PeerStats {
 
 class Peer : public std::enable_shared_from_this<Peer> {
  public:
+  class OutgoingCall;
   class CallBase;
   class Call;
   class Forward;
@@ -147,7 +148,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
  private:
   friend class Request;
   struct ActiveRequest;  // a request in progress
-  struct Batch;          // the collected responses of a batch
+  class ActiveResponder;
+  struct Batch;  // the collected responses of a batch
 
   Peer(std::shared_ptr<Connection> connection, std::shared_ptr<const Methods> methods, PeerOptions options);
 
@@ -181,6 +183,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
                      const std::shared_ptr<Batch>& batch);
   static Task<void> serve(std::shared_ptr<Peer> self, std::shared_ptr<ActiveRequest> request,
                           const Methods::Handler& handler);
+  bool serve_directly(const Methods::Handler& handler, const std::shared_ptr<ActiveRequest>& request);
+  void log_exception(const rpc::Message& message) const;
   void serve_blocking(const Methods::Handler& handler, const std::shared_ptr<ActiveRequest>& request);
   void finish_serving(const std::shared_ptr<ActiveRequest>& request, const Answer& answer);
   void respond(std::string_view id, const Answer& answer, const std::shared_ptr<Batch>& batch);
@@ -190,8 +194,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void log_request(const rpc::Message& message, const Answer& answer, Clock::time_point started) const;
 
   // Calls (peer_calling.cpp).
-  std::optional<Error> start_call(CallBase& call);
-  void abandon_call(CallBase& call, const char* reason);
+  std::optional<Error> start_call(OutgoingCall& call);
+  void abandon_call(OutgoingCall& call, const char* reason);
   void cancel_call(std::uint64_t id);
   void handle_response(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
   bool finish_call(const rpc::Message& message);
@@ -210,7 +214,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   rpc::CallTable in_flight_;
   Timer deadline_timer_;
   Clock::time_point armed_deadline_ = Clock::time_point::max();
-  std::unordered_map<std::string, std::shared_ptr<ActiveRequest>> in_progress_;  // by ActiveRequest::key
+  IdMap<std::shared_ptr<ActiveRequest>> in_progress_;  // by ActiveRequest::key
   std::uint64_t last_notification_key_ = 0;  // number in the key of the last notification in in_progress_
   std::size_t consecutive_malformed_frames_ = 0;
   std::size_t handled_in_turn_ = 0;  // messages handled since the read loop last yielded to the event loop
@@ -226,24 +230,35 @@ class Peer : public std::enable_shared_from_this<Peer> {
   Event finished_;
 };
 
-// Base class of the awaitables Call and Forward. An awaitable is awaited once, in the expression that creates
-// it.
-class Peer::CallBase : private rpc::PendingCall {
+// A call without a coroutine: start() sends it, and on_finished() gets its outcome. Destroying the call while
+// it is in flight cancels it.
+class Peer::OutgoingCall : private rpc::PendingCall {
  public:
-  CallBase(const CallBase&) = delete;
+  OutgoingCall(const OutgoingCall&) = delete;
 
-  bool await_ready() const noexcept { return false; }
-  bool await_suspend(std::coroutine_handle<> handle);
+  // Sends the call. Returns an error, and does not call on_finished(), if it cannot be sent. Called once.
+  std::optional<Error> start() {
+    std::optional<Error> refused = peer_->start_call(*this);
+    in_flight_ = !refused;
+    return refused;
+  }
 
  protected:
-  ~CallBase();
-  CallBase(std::shared_ptr<Peer> peer, CallOptions options)
-      : options_(std::move(options)), peer_(std::move(peer)) {}
+  // For the last three arguments see CallOptions.
+  OutgoingCall(std::shared_ptr<Peer> peer, std::optional<std::chrono::milliseconds> timeout,
+               std::optional<std::chrono::milliseconds> max_total_time, std::stop_token stop)
+      : peer_(std::move(peer)), timeout_(timeout), max_total_time_(max_total_time), stop_(std::move(stop)) {}
+  ~OutgoingCall();
+
+  // Called once if start() has succeeded. May destroy this object.
+  virtual void on_finished(Result<rpc::Message> outcome) = 0;
+  // Called for each progress notification, with its value.
+  virtual void on_progress(const json::Raw& value) = 0;
+  virtual bool wants_progress() const noexcept = 0;
   virtual rpc::Rope encode(std::string_view own_id) const = 0;
   virtual std::string_view method() const noexcept = 0;
-
-  CallOptions options_;
-  std::optional<Result<rpc::Message>> outcome_;
+  // Returns CallOptions::related_request_id.
+  virtual std::string_view related_request() const noexcept { return {}; }
 
  private:
   friend class Peer;
@@ -257,10 +272,38 @@ class Peer::CallBase : private rpc::PendingCall {
   void handle_progress(const rpc::Message& notification) final;
 
   std::shared_ptr<Peer> peer_;
+  std::optional<std::chrono::milliseconds> timeout_;
+  std::optional<std::chrono::milliseconds> max_total_time_;
+  std::stop_token stop_;
   // Progress does not extend the deadline beyond this.
   Clock::time_point max_deadline_ = Clock::time_point::max();
   std::uint64_t start_position_ = 0;  // Connection::queued_position() before the call was queued
   std::optional<std::stop_callback<CancelOnStop>> stop_callback_;
+  bool in_flight_ = false;
+};
+
+// Base class of the awaitables Call and Forward. An awaitable is awaited once, in the expression that creates
+// it.
+class Peer::CallBase : public OutgoingCall {
+ public:
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<> handle);
+
+ protected:
+  ~CallBase() = default;
+  CallBase(std::shared_ptr<Peer> peer, CallOptions options)
+      : OutgoingCall(std::move(peer), options.timeout, options.max_total_time, std::move(options.stop)),
+        options_(std::move(options)) {}
+
+  CallOptions options_;
+  std::optional<Result<rpc::Message>> outcome_;
+
+ private:
+  void on_finished(Result<rpc::Message> outcome) final;
+  void on_progress(const json::Raw& value) final { options_.on_progress(value); }
+  bool wants_progress() const noexcept final { return static_cast<bool>(options_.on_progress); }
+  std::string_view related_request() const noexcept final { return options_.related_request_id; }
+
   std::coroutine_handle<> handle_;
 };
 

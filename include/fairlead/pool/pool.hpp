@@ -73,6 +73,14 @@ struct ForwardedAnswer {
   mcp::Revision revision;  // of the connection that the answer arrived on
 };
 
+// Receives the outcome of a call that was made with Pool::try_forward().
+class AnswerHandler {
+ public:
+  virtual ~AnswerHandler() = default;
+  // Called once, on the loop thread.
+  virtual void on_answer(Result<ForwardedAnswer> answer) = 0;
+};
+
 // An active call of an upstream.
 struct ActiveCallInfo {
   std::string session;
@@ -282,6 +290,11 @@ class Pool : public PoolSettings {
   virtual Task<Result<ForwardedAnswer>> forward(Target target,
                                                 std::shared_ptr<const mcp::ForwardedRequest> request,
                                                 ForwardOptions options = ForwardOptions()) = 0;
+  // Does the same without a coroutine, which costs less, if the call can be sent without waiting: returns
+  // true, and passes the outcome to `handler`, before or after it returns. Otherwise returns false, without
+  // an effect except on the arguments.
+  virtual bool try_forward(Target&& target, const std::shared_ptr<const mcp::ForwardedRequest>& request,
+                           ForwardOptions&& options, const std::shared_ptr<AnswerHandler>& handler) = 0;
   // Same as forward(), for a request that is sent verbatim.
   Task<Result<rpc::Message>> call(Target target, rpc::Message request,
                                   ForwardOptions options = ForwardOptions());

@@ -62,6 +62,9 @@ class UpstreamConnection {
   // after the call has ended.
   virtual UpstreamCall call(const std::shared_ptr<const mcp::ForwardedRequest>& request,
                             CallOptions options) = 0;
+  // Returns the client that makes the calls, if it runs on the loop that the connection was opened for;
+  // otherwise null. Its calls can be made with an mcp::ForwardCall.
+  virtual mcp::Client* client() const noexcept { return nullptr; }
   // Returns the entries of all pages of a list, each as the server sent it. `member` is the key of the list
   // in the result.
   virtual Task<Result<std::vector<json::Raw>>> list(std::string method, std::string member) = 0;

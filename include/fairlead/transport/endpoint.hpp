@@ -49,6 +49,13 @@ class Application {
   // Serves one stateless request. The endpoint sends a result with HTTP status 200, and an error with the
   // status for its code.
   virtual Task<Answer> serve(std::shared_ptr<StatelessRequest> request) = 0;
+  // Serves one stateless request without a coroutine, which costs less: returns true, and responds before or
+  // after it returns. Returns false, without an effect, if serve() must be called.
+  virtual bool serve_directly(const std::shared_ptr<StatelessRequest>& request,
+                              const std::shared_ptr<Responder>& responder) {
+    static_cast<void>(request), static_cast<void>(responder);
+    return false;
+  }
   // Returns which arguments of a tool the client must repeat in Mcp-Param-* headers. Returns null if
   // `principal` has no such tool or the tool has no such arguments. Called for each request, so
   // implementations should precompute the result.

@@ -1,0 +1,66 @@
+// DirectCall: the first attempt of a forwarded call, without a coroutine. If the call has to be retried, a
+// coroutine of the CallForwarder continues it. Private to the layer.
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <memory>
+#include <optional>
+
+#include "fairlead/mcp/forward_call.hpp"
+#include "fairlead/pool/pool.hpp"
+#include "pool/active_calls.hpp"
+#include "pool/call_admission.hpp"
+#include "pool/call_forwarder.hpp"
+#include "pool/upstream.hpp"
+
+namespace fairlead::pool {
+
+// Returns whether a call may be sent again after its first attempt has failed with `error`.
+bool may_retry(const Error& error, const mcp::ForwardedRequest& request, const ForwardOptions& options,
+               const ActiveCall& attempt);
+
+class DirectCall final : private mcp::ForwardCall, public std::enable_shared_from_this<DirectCall> {
+ public:
+  using UpstreamPtr = ServerRegistry::UpstreamPtr;
+  using ConnectionPtr = std::shared_ptr<UpstreamConnection>;
+  using Hook = boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+  // Sends the call. Its outcome is passed to `handler`. REQUIRES: `upstream` is ready, and `connection`,
+  // which has a client(), is its connection.
+  static void start(std::shared_ptr<CallForwarder> forwarder, const UpstreamPtr& upstream,
+                    ConnectionPtr&& connection, Admission&& admission, Target&& target,
+                    const std::shared_ptr<const mcp::ForwardedRequest>& request, ForwardOptions&& options,
+                    const std::shared_ptr<AnswerHandler>& handler);
+
+  // The arguments of start(), for std::allocate_shared().
+  DirectCall(std::shared_ptr<CallForwarder> forwarder, const UpstreamPtr& upstream,
+             ConnectionPtr&& connection, Admission&& admission, Target&& target,
+             const std::shared_ptr<const mcp::ForwardedRequest>& request, ForwardOptions&& options,
+             const std::shared_ptr<AnswerHandler>& handler);
+
+ private:
+  // The direct calls of a loop. They own themselves while they are in flight; the destructor of the loop, and
+  // thus of this object, destroys those that are left.
+  class InFlight;
+  struct OwnReference : Hook {
+    std::shared_ptr<DirectCall> call;
+  };
+
+  void on_finished(Result<rpc::Message> outcome) override;
+  void on_forwarded_progress(const json::Raw& params) override;
+  void finish(Result<ForwardedAnswer> answer);
+  void fail(const Error& reason);
+  static Task<void> retry(std::shared_ptr<DirectCall> self, CallForwarder::Attempted attempted);
+
+  std::shared_ptr<CallForwarder> forwarder_;
+  ConnectionPtr connection_;
+  Admission admission_;
+  Target target_;
+  std::shared_ptr<const mcp::ForwardedRequest> request_;
+  ForwardOptions options_;
+  std::shared_ptr<AnswerHandler> handler_;
+  std::optional<ActiveCall> active_;
+  OwnReference own_reference_;
+};
+
+}  // namespace fairlead::pool
