@@ -81,6 +81,12 @@ mcp::Implementation gateway_info() {
   return mcp::Implementation{"fairlead", FAIRLEAD_VERSION, "Fairlead gateway", {}, {}, {}};
 }
 
+std::string Forwarder::make_server_info() {
+  json::Writer out;
+  write(out, gateway_info(), mcp::kNewestRevision);
+  return std::string(out.text());
+}
+
 std::string_view client_capability_for(std::string_view method) noexcept {
   if (method == "sampling/createMessage") return "sampling";
   if (method == "elicitation/create") return "elicitation";
@@ -243,7 +249,7 @@ std::optional<Answer> Forwarder::response_for_client(const Call& call,
     return state_sealer_.seal(answer.message, call.binding());
   }
   if (mcp::is_modern(answer.revision) == mcp::is_modern(client)) return answer.message.result();
-  return result_for_client(answer.message, call.method(), answer.revision, client, gateway_info());
+  return result_for_client(answer.message, call.method(), answer.revision, client, server_info_);
 }
 
 Task<Result<void>> Forwarder::prepare_next_round(const Call& call, const json::IndexedRaw& result,

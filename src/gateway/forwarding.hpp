@@ -40,7 +40,8 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
         pool_(std::move(pool)),
         sessions_(std::move(sessions)),
         state_sealer_(std::move(state_sealer)),
-        failure_policy_(std::move(failure_policy)) {}
+        failure_policy_(std::move(failure_policy)),
+        server_info_(make_server_info()) {}
 
   // Returns the response for the client. Errors are redacted, because an error of a server can contain
   // secrets that were passed to it.
@@ -77,6 +78,7 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   // Records the URL elicitations in `error`, an error response of the server: when the server later reports
   // that one of them is complete, that notification is forwarded to the client. Returns `error` unchanged.
   Error record_url_elicitations(const Call& call, Error error) const;
+  static std::string make_server_info();
   // Returns the error without secrets.
   Error redacted(const Error& error) const;
   // Sends the input requests in `result` to the client, and sets `round` for the next call of the server.
@@ -89,6 +91,7 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   std::shared_ptr<SessionTable> sessions_;
   RequestStateSealer state_sealer_;
   FailurePolicy failure_policy_;
+  std::string server_info_;  // the JSON of gateway_info()
 };
 
 }  // namespace fairlead::gateway

@@ -71,7 +71,7 @@ void RequestRewriter::add_modern_members(mcp::RequestSplice& splice, mcp::Revisi
 }
 
 json::Raw result_for_client(const rpc::Message& response, std::string_view method, mcp::Revision server,
-                            mcp::Revision client, const mcp::Implementation& gateway) {
+                            mcp::Revision client, std::string_view server_info) {
   json::Raw result = response.result();
   const json::View view(result);
   // A result that is not an object violates MCP; no member can be added to it or removed from it.
@@ -87,13 +87,11 @@ json::Raw result_for_client(const rpc::Message& response, std::string_view metho
       splice.insert_member(view.text(), "ttlMs", "0");
       splice.insert_member(view.text(), "cacheScope", "\"private\"");
     }
-    json::Writer server_info;
-    write(server_info, gateway, client);
     if (meta.is(json::Type::object)) {
-      splice.insert_member(meta.text(), kServerInfoKey, server_info.text());
+      splice.insert_member(meta.text(), kServerInfoKey, server_info);
     } else if (meta.absent()) {
       splice.insert_member(view.text(), "_meta",
-                           "{\"" + std::string(kServerInfoKey) + "\":" + server_info.text() + "}");
+                           Bytes::join("{\"", kServerInfoKey, "\":", server_info, "}").view());
     }
   } else {
     for (const std::string_view key : {"resultType", "ttlMs", "cacheScope"})

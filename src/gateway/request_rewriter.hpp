@@ -63,9 +63,9 @@ class RequestRewriter final : public mcp::ForwardedRequest {
 };
 
 // Returns the result of `response` as it is sent to a client of revision `client`. `server` is the revision
-// of the server that responded, `method` the method of the request, and `gateway` the server info that modern
-// results carry. REQUIRES: `response` is a success response.
+// of the server that responded, `method` the method of the request, and `server_info` the JSON of the
+// gateway's serverInfo, which modern results carry. REQUIRES: `response` is a success response.
 json::Raw result_for_client(const rpc::Message& response, std::string_view method, mcp::Revision server,
-                            mcp::Revision client, const mcp::Implementation& gateway);
+                            mcp::Revision client, std::string_view server_info);
 
 }  // namespace fairlead::gateway

@@ -213,7 +213,7 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
   void abort() override;
   std::size_t backlog() const noexcept override;
   Upgraded upgrade(Response head) override;
-  void when_disconnected(std::function<void()> callback) override;
+  void when_disconnected(std::move_only_function<void()> callback) override;
   bool disconnected() const noexcept override { return disconnected_; }
   std::shared_ptr<ByteAccount> account() const override;
   void release_body_charge() override { charge_.set(charged_head_bytes_); }
@@ -233,7 +233,7 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
   bool head_only_ = false;  // the method is HEAD, so the response has no body
   bool disconnected_ = false;
   bool origin_allowed_ = false;  // the request has an Origin header, whose value is allowed
-  std::function<void()> on_disconnect_;
+  std::move_only_function<void()> on_disconnect_;
 };
 
 }  // namespace fairlead::http

@@ -48,7 +48,7 @@ Exchange::Upgraded ServerExchange::upgrade(Response head) {
   return connection_->upgrade(*this, head);
 }
 
-void ServerExchange::when_disconnected(std::function<void()> callback) {
+void ServerExchange::when_disconnected(std::move_only_function<void()> callback) {
   if (disconnected_) {
     loop().post(std::move(callback));
   } else if (state_ != State::done) {

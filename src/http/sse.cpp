@@ -11,6 +11,8 @@ namespace {
 // A message smaller than this is copied into one buffer with the fields of the event; a larger one is not
 // copied.
 constexpr std::size_t kMinSharedBytes = 4u << 10;
+constexpr std::size_t kEventFieldBytes =
+    64;  // at least the size of the fields of an event but for id and message
 
 bool has_line_break(const rpc::Rope& message) {
   bool found = false;
@@ -54,18 +56,25 @@ Response response_head() {
 
 EncodedEvent message_event(const rpc::Rope& message, std::string_view id) {
   const rpc::Rope line = to_one_line(message);
-  std::string head;
-  head.reserve(64 + (line.size() < kMinSharedBytes ? line.size() : 0));
-  if (!id.empty()) head.append("id: ").append(id).append("\n");
-  head += "event: message\ndata: ";
+  const std::size_t size = line.size();
+  const bool copied = size < kMinSharedBytes;
   EncodedEvent parts;
-  if (line.size() < kMinSharedBytes) {
-    line.each([&](const Bytes& part) { head += part.view(); });
-    head += "\n\n";
-    parts.push_back(Bytes::adopt(std::move(head)));
-    return parts;
-  }
-  parts.push_back(Bytes::adopt(std::move(head)));
+  parts.push_back(Bytes::build(kEventFieldBytes + id.size() + (copied ? size : 0), [&](char* out) {
+    char* end = out;
+    const auto put = [&](std::string_view text) { end = std::ranges::copy(text, end).out; };
+    if (!id.empty()) {
+      put("id: ");
+      put(id);
+      put("\n");
+    }
+    put("event: message\ndata: ");
+    if (copied) {
+      line.each([&](const Bytes& part) { put(part.view()); });
+      put("\n\n");
+    }
+    return static_cast<std::size_t>(end - out);
+  }));
+  if (copied) return parts;
   line.each([&](const Bytes& part) { parts.push_back(part); });
   parts.push_back(Bytes::constant("\n\n"));
   return parts;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "fairlead/base/block_cache.hpp"
 #include "fairlead/json/member_index.hpp"
 #include "fairlead/json/view.hpp"
 
@@ -39,7 +40,8 @@ class Members {
   void add(std::string_view raw_key, bool escaped, std::string_view value);
 
  private:
-  std::vector<std::pair<std::string_view, View>> found_;
+  using Found = std::pair<std::string_view, View>;
+  std::vector<Found, BlockAllocator<Found>> found_;
   bool exceeds_max_ = false;
 };
 

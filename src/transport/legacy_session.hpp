@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fairlead/base/id_map.hpp"
+#include "fairlead/loop/timer.hpp"
 #include "fairlead/protocol/revision.hpp"
 #include "fairlead/transport/endpoint.hpp"
 #include "transport/event_store.hpp"
@@ -115,6 +116,8 @@ class LegacySession final : public Connection, public TickListener {
   // Stores the revision in the response to `initialize`. Returns false if the response is an error.
   bool read_negotiated_revision(const rpc::Rope& response);
   void start_event_stream(const ResponseStreamPtr& stream);
+  void start_event_streams_soon();
+  void start_event_streams();
   void send_event(const ResponseStreamPtr& stream, const rpc::Rope& message);
   void finish_stream(const ResponseStreamPtr& stream);
   void replay(const ResponseStreamPtr& stream, const std::vector<http::sse::EncodedEvent>& events);
@@ -143,6 +146,7 @@ class LegacySession final : public Connection, public TickListener {
   IdMap<ResponseStreamPtr> streams_by_request_;   // requests in progress, by id
   // Event streams that are not finished.
   std::unordered_map<std::uint64_t, ResponseStreamPtr> streams_by_number_;
+  std::unique_ptr<Timer> stream_start_timer_;  // of start_event_streams_soon(); null until it is needed
   Clock::time_point last_used_ = Clock::now();
   std::uint64_t sent_count_ = 0;  // messages that enqueue() was called with; a position for WriteWaiter
 };

@@ -96,7 +96,8 @@ std::string result(const std::string& text, mcp::Revision server, mcp::Revision 
                    std::string_view method = "tools/call") {
   const rpc::Message response =
       rpc::Message::parse(Bytes::copy_of(R"({"jsonrpc":"2.0","id":1,"result":)" + text + "}"));
-  return std::string(result_for_client(response, method, server, client, {"g", "1", {}, {}, {}, {}}).text());
+  return std::string(
+      result_for_client(response, method, server, client, R"({"name":"g","version":"1"})").text());
 }
 
 TEST(RequestRewriterTest, ResultIsUnchangedWithinOneEra) {

@@ -85,7 +85,7 @@ TEST_F(EndpointDrainTest, ListeningStreamIsRejectedWhileDraining) {
 
 TEST_F(EndpointDrainTest, StreamOfRequestInProgressCanBeResumedWhileDraining) {
   initialize("2025-11-25");
-  const FakeExchangePtr events = send("POST", headers("text/event-stream"), request("1", "hang"));
+  const FakeExchangePtr events = post_for_events(request("1", "hang"));
   ASSERT_EQ(events->body, priming("1-1"));
   const Task<void> not_awaited = endpoint->begin_drain();
   const FakeExchangePtr resumed = get("1-1");

@@ -46,7 +46,9 @@ class FakeExchange final : public http::Exchange {
   void abort() override { finished = true; }
   std::size_t backlog() const noexcept override { return 0; }
   Upgraded upgrade(http::Response) override { return {}; }
-  void when_disconnected(std::function<void()> callback) override { on_disconnect_ = std::move(callback); }
+  void when_disconnected(std::move_only_function<void()> callback) override {
+    on_disconnect_ = std::move(callback);
+  }
   bool disconnected() const noexcept override { return disconnected_; }
   std::shared_ptr<ByteAccount> account() const override { return charged; }
 
@@ -76,7 +78,7 @@ class FakeExchange final : public http::Exchange {
 
   Loop& loop_;
   http::Request request_;
-  std::function<void()> on_disconnect_;
+  std::move_only_function<void()> on_disconnect_;
   bool disconnected_ = false;
 };
 using FakeExchangePtr = std::shared_ptr<FakeExchange>;
@@ -210,6 +212,12 @@ class EndpointTest : public ::testing::Test {
     return all;
   }
   FakeExchangePtr post(const std::string& body) { return send("POST", headers(), body); }
+  // Sends a request of a client that accepts only event streams, and waits until the stream has started.
+  FakeExchangePtr post_for_events(const std::string& body) {
+    FakeExchangePtr exchange = send("POST", headers("text/event-stream"), body);
+    if (!exchange->streaming) loop.run_until([&] { return exchange->streaming; });
+    return exchange;
+  }
   FakeExchangePtr call(const std::string& id, const std::string& method, const std::string& params = "{}") {
     return post(request(id, method, params));
   }

@@ -164,9 +164,20 @@ TEST_F(LegacyEndpointTest, UnrelatedMessagesAreSentOnStandaloneStream) {
   EXPECT_TRUE(again->finished);
 }
 
+// The head of the stream then leaves in one write with the first event.
+TEST_F(LegacyEndpointTest, HeadOfEventStreamWaitsShortlyForTheFirstEvent) {
+  initialize("2025-11-25");
+  const FakeExchangePtr quick = send("POST", headers("text/event-stream"), request("1", "echo"));
+  EXPECT_EQ(quick->body, priming("1-1") + event("1-2", result("1", "{}")));
+  const FakeExchangePtr hang = send("POST", headers("text/event-stream"), request("2", "hang"));
+  EXPECT_FALSE(hang->responded());
+  loop.run_until([&] { return hang->streaming; });
+  EXPECT_EQ(hang->body, priming("2-1"));
+}
+
 TEST_F(LegacyEndpointTest, LostResponseIsReplayedOnResumption) {
   initialize("2025-11-25");
-  const FakeExchangePtr hang = send("POST", headers("text/event-stream"), request("1", "hang"));
+  const FakeExchangePtr hang = post_for_events(request("1", "hang"));
   EXPECT_EQ(hang->body, priming("1-1"));
   hang->disconnect();
   EXPECT_EQ(application->stopped(), 0);  // a disconnect does not cancel a request of the legacy era
@@ -234,7 +245,7 @@ TEST_F(LegacyEndpointTest, EventIdsOfOtherSessionsAreRejected) {
 TEST_F(LegacyEndpointTest, CancelledRequestEndsItsStream) {
   initialize("2025-11-25");
   const FakeExchangePtr quiet = call("1", "hang");
-  const FakeExchangePtr events = send("POST", headers("text/event-stream"), request("2", "hang"));
+  const FakeExchangePtr events = post_for_events(request("2", "hang"));
   EXPECT_EQ(post(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})")->status,
             202);
   EXPECT_EQ(post(R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}})")->status,

@@ -99,7 +99,7 @@ class Exchange {
   // Calls `callback` once, on the loop thread, when the client disconnects before the response is finished. A
   // client that closes its sending side (half-close) counts as disconnected. A client that sends further
   // requests on the connection (pipelining) does not.
-  virtual void when_disconnected(std::function<void()> callback) = 0;
+  virtual void when_disconnected(std::move_only_function<void()> callback) = 0;
   virtual bool disconnected() const noexcept = 0;
 
   // Returns the client's account in the server's byte budget; null if the exchange has none.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "fairlead/base/block_cache.hpp"
 #include "fairlead/base/result.hpp"
 
 namespace fairlead {
@@ -23,7 +24,7 @@ class PostedBytes {
   // Every charge counts this many bytes more than requested, for the memory of the posted callback.
   static constexpr std::size_t kOverheadBytes = 256;
 
-  explicit PostedBytes(std::size_t max_backlog_bytes) : state_(std::make_shared<State>(max_backlog_bytes)) {}
+  explicit PostedBytes(std::size_t max_backlog_bytes) : state_(make_cached<State>(max_backlog_bytes)) {}
 
   // RAII handle for bytes that count against the limit until release() or destruction, on any thread.
   class Charge {
