@@ -2,7 +2,7 @@
 """Prints the cost of one call through the gateway, in the gateway's process: strict scans, walks, copies, allocations, system
 calls and instructions, for arguments of several sizes, for servers with line framing (as on stdio) and over HTTP, and for legacy
 clients, modern clients and clients that accept only an event stream. First with one client, then with 64 at once: a turn of
-the loop then serves several calls.
+the loop then serves several calls. Last the instructions of each layer.
 
     call_costs.py [--only lines|http] [--clients one|many] [--sizes BYTES,…] [--targets FILE] BUILD-DIR FAIRLEAD
 
@@ -46,6 +46,15 @@ MODERN = {
 STRICT = re.compile(r"fairlead::rpc::Message::parse\(")
 WALKS = re.compile(r"fairlead::json::(skip_container|Members::Members|View::operator\[\]\(std::basic_string_view)")
 ALLOCATIONS = re.compile(r"^(malloc|calloc|realloc)$")
+# The layer of a function: the first of these that its name matches.
+LAYERS = (
+    *((name, re.compile(rf"fairlead::{name}::")) for name in ("http", "transport", "mcp", "gateway", "pool", "peer", "rpc", "json")),
+    ("loop and streams", re.compile(r"fairlead::.*(Loop|Reactor|Timer|Descriptor|Stream|Write|Task|Promise)")),
+    ("base", re.compile(r"fairlead::")),
+    ("memory", re.compile(r"malloc|calloc|realloc|free|operator (new|delete)|_int_|unlink_chunk|tcache")),
+    ("copies, comparisons", re.compile(r"mem(cpy|move|set|cmp|chr)|str(len|cmp)")),
+    ("others", re.compile("")),
+)
 
 
 class Client:
@@ -211,7 +220,7 @@ class Bench:
         few, many = CALLS.get(size, (20, 60))
         per_call = lambda with_few, with_many: (with_many - with_few) / (many - few)
         counts = [self.callgrind_counts(upstream, client, size, calls) for calls in (few, many)]
-        costs = {key: per_call(counts[0][key], counts[1][key]) for key in counts[0]}
+        costs = {key: per_call(counts[0].get(key, 0), counts[1][key]) for key in counts[1]}
         costs["system calls"] = per_call(*(self.system_calls(upstream, client, size, calls) for calls in (few, many)))
         costs["copied"] = per_call(*(self.copied_bytes(upstream, client, size, calls) for calls in (few, many))) / size
         return costs
@@ -244,13 +253,14 @@ class Bench:
             running.terminate()
             running.wait(60)
         few, many = (read_callgrind(f"{out}.{number}") for number in (1, 2))
-        return {key: (many[key] - few[key]) / (CALLS_OF_MANY[1] - CALLS_OF_MANY[0]) for key in few}
+        return {key: (many[key] - few.get(key, 0)) / (CALLS_OF_MANY[1] - CALLS_OF_MANY[0]) for key in many}
 
 
 def read_callgrind(path):
-    """Returns the sums of a callgrind output file. The file has each name once, with a number that later lines refer to."""
-    names, calls, total = {}, collections.Counter(), 0
-    callee = None
+    """Returns the sums of a callgrind output file, and by `layers` the instructions of each of LAYERS. The file has each name once,
+    with a number that later lines refer to."""
+    names, calls, own, total = {}, collections.Counter(), collections.Counter(), 0
+    function = callee = None
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
             if line.startswith(("cfn=", "fn=")):
@@ -259,12 +269,21 @@ def read_callgrind(path):
                     names[match[1]] = match[2].strip()
                 if line.startswith("cfn="):
                     callee = names[match[1]]
+                else:
+                    function = names[match[1]]
             elif line.startswith("calls="):
                 calls[callee] += int(line[6:].split()[0])
+                next(file)  # the cost of the callee
             elif line.startswith(("summary:", "totals:")):
                 total = int(line.split()[1])
+            elif line[0] in "0123456789+-*" and function:
+                own[function] += int(line.split()[1])
     count = lambda pattern: sum(number for name, number in calls.items() if pattern.search(name))
-    return {"instructions": total, "strict": count(STRICT), "walks": count(WALKS), "allocations": count(ALLOCATIONS)}
+    layers = collections.Counter()
+    for name, cost in own.items():
+        layers[next(layer for layer, pattern in LAYERS if pattern.search(name))] += cost
+    return {"instructions": total, "strict": count(STRICT), "walks": count(WALKS), "allocations": count(ALLOCATIONS),
+            **{f"in {layer}": cost for layer, cost in layers.items()}}  # fmt: skip
 
 
 class Report:
@@ -275,14 +294,25 @@ class Report:
 
     def __init__(self):
         self.targets = TargetList()
+        self.layers = {}  # (kind of server, kind of client) -> costs of MANY_CLIENTS clients
         self.allocations = {}  # number of clients -> allocations of a call of legacy clients to a server with line framing
         print(f"{'server':8}{'client':8}{'clients':>8}{'bytes':>9}" + "".join(f"{title:>14}" for title, _, _ in self.COLUMNS))
 
     def row(self, upstream, client, clients, size, costs):
         if (upstream, client, size) == ("lines", "legacy", SIZES[0]):
             self.allocations[clients] = costs["allocations"]
+        if clients == MANY_CLIENTS:
+            self.layers[upstream, client] = costs
         cells = (f"{costs[key]:.{decimals}f}" if key in costs else "-" for _, key, decimals in self.COLUMNS)
         print(f"{upstream:8}{client:8}{clients:8}{size:9}" + "".join(f"{cell:>14}" for cell in cells), flush=True)
+
+    def print_layers(self):
+        if not self.layers:
+            return
+        print(f"\nInstructions of a call by layer, {MANY_CLIENTS} clients, user space only")
+        print(f"{'':22}" + "".join(f"{', '.join(key):>14}" for key in self.layers))
+        for layer, _ in LAYERS:
+            print(f"{layer:22}" + "".join(f"{costs.get('in ' + layer, 0):14.0f}" for costs in self.layers.values()))
 
     def add_targets(self):
         print()
@@ -316,6 +346,7 @@ def main():
     finally:
         if bench.upstream:
             bench.upstream.end()
+    report.print_layers()
     report.add_targets()
     append_targets(arguments.targets, report.targets.rows)
 

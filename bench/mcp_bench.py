@@ -7,7 +7,7 @@ import time
 
 from foreign import Foreign, selected
 from mcp_requests import events, legacy, modern, options_of
-from measuring import FOREIGN_LIMIT, Machine, Running, free_port, resident_mib, run_json
+from measuring import FOREIGN_LIMIT, Machine, Running, cpu_ticks, free_port, resident_mib, run_json
 from report import TargetList, number
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -144,11 +144,12 @@ class McpBench:
             return self.fail(f"{section}, {name}: {error}")
         try:
             time.sleep(0.3)  # time for the servers behind a gateway to start
-            idle = resident_mib(running.process.pid)
+            idle, ticks = resident_mib(running.process.pid), cpu_ticks(running.process.pid)
             figures = self.quiet_load(running, request, connections, warm_up)
             if isinstance(figures, str):
                 return self.fail(f"{section}, {name}: {figures}")
-            figures |= {"idle_mib": idle, "loaded_mib": resident_mib(running.process.pid)}
+            user, kernel = (after - before for before, after in zip(ticks, cpu_ticks(running.process.pid)))
+            figures |= {"kernel_percent": 100 * kernel / max(1, user + kernel), "idle_mib": idle, "loaded_mib": resident_mib(running.process.pid)}
             self.figures.setdefault((section, name), []).append(figures)
         finally:
             running.end()
@@ -187,11 +188,11 @@ class McpBench:
 
     def print_section(self, section, systems):
         print(f"\n{section}")
-        print(f"  {'':22}{'calls/s':>10}{'CPU us':>9}{'p50 us':>10}{'p99 us':>10}{'idle MiB':>10}{'loaded':>9}{'foreign':>9}")
+        print(f"  {'':22}{'calls/s':>10}{'CPU us':>9}{'kernel %':>10}{'p50 us':>10}{'p99 us':>10}{'idle MiB':>10}{'loaded':>9}{'foreign':>9}")
         for name in self.select(systems):
             row = [self.median(section, name, key) for key in
-                   ("calls_per_s", "server_cpu_us", "p50_us", "p99_us", "idle_mib", "loaded_mib", "foreign")]  # fmt: skip
+                   ("calls_per_s", "server_cpu_us", "kernel_percent", "p50_us", "p99_us", "idle_mib", "loaded_mib", "foreign")]  # fmt: skip
             if row[0] is None:
                 print(f"  {name:22}{'-':>10}")
                 continue
-            print(f"  {name:22}{row[0]:10.0f}{row[1]:9.2f}{row[2]:10.0f}{row[3]:10.0f}{row[4]:10.1f}{row[5]:9.1f}{row[6]:9.2f}")
+            print(f"  {name:22}{row[0]:10.0f}{row[1]:9.2f}{row[2]:10.0f}{row[3]:10.0f}{row[4]:10.0f}{row[5]:10.1f}{row[6]:9.1f}{row[7]:9.2f}")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Measures MCP over HTTP and gateways side by side and prints the figures of each section and all targets (README.md).
 
-    mcp_http.py [--rounds N] [--seconds S] [--upstream-seconds S] [--only SECTION]… [--system NAME]… [--connections N]…
+    mcp_http.py [--rounds N] [--seconds S] [--upstream-seconds S] [--mixed-seconds S] [--only SECTION]… [--growth TABLE]… [--system NAME]… [--connections N]…
                 [--targets FILE] BUILD-DIR FAIRLEAD
 
-The sections are mcp, gateway, structured, large, in_flight, upstream, idle and growth. The exit status is 1 only if a program
+The sections are mcp, gateway, structured, large, in_flight, list, upstream, idle, growth and mixed. The exit status is 1 only if a program
 failed to run.
 """
 import argparse
@@ -12,18 +12,23 @@ import json
 import os
 import statistics
 import sys
+import time
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 
-from growth import growth
+from growth import DIMENSIONS, growth
 from mcp_bench import HERE, McpBench
-from mcp_requests import legacy, open_stream, structured
+from mcp_requests import legacy, open_stream, structured, tools_list
 from measuring import Running, resident_mib
+from mixed_load import resident_by_time
 from report import append_targets, print_targets
 
 LARGE = 5 << 20
 IN_FLIGHT_BYTES = 3_000_000
 STRUCTURED = 1 << 20
+LIST_TOOLS = 500
+LIST_SERVERS = 20  # with 50 tools each
+MIXED_SAMPLES = 10
 UPSTREAM_WINDOWS = 12
 BARE = "calls/s, to the bare epoll gateway"
 FAST = ("bare", "ours")  # the systems that are measured with more than 64 connections: others take minutes
@@ -99,18 +104,17 @@ def in_flight_section(bench):
 
 
 def upstream_windows(bench, upstream, connections=16):
-    """Measures calls through the gateway to an HTTP server in successive windows on one gateway, and to the same server on stdio
-    before and after them. Returns (calls per second, CPU time per call, resident memory) of each window. A cost that
-    grows with every call shows in the last window."""
-    program = bench.machine.program("mcp_server")
+    """Measures calls through the gateway to an HTTP server and to the same server on stdio, in alternating windows, each on one
+    gateway. Returns (calls per second, CPU time per call, resident memory) of each window. A cost that grows with every call
+    shows in the last windows."""
     seconds = bench.arguments.upstream_seconds / UPSTREAM_WINDOWS
-    servers = {"stdio": f'command = "{program}"', "HTTP": f'url = "http://127.0.0.1:{upstream.port}/mcp"'}
-    rows = {name: [] for name in servers}
-    gateways = {}
+    servers = {"stdio": f'command = "{bench.machine.program("mcp_server")}"', "HTTP": f'url = "http://127.0.0.1:{upstream.port}/mcp"'}
+    gateways, rows = {}, {name: [] for name in servers}
     try:
         for name, server in servers.items():
             gateways[name] = bench.start_gateway(f'[servers.e]\n{server}\nsharing = "shared"\n')
-        for name in ("stdio", *["HTTP"] * UPSTREAM_WINDOWS, "stdio"):
+        time.sleep(0.3)  # time for the server to start
+        for name in list(servers) * UPSTREAM_WINDOWS:
             figures = bench.load(gateways[name], legacy("e__echo"), connections, seconds=seconds)
             if isinstance(figures, str):
                 raise OSError(f"{name}: {figures}")
@@ -130,17 +134,69 @@ def upstream_section(bench):
         return bench.fail(f"{section}: {error}")
     finally:
         upstream.end()
-    print(f"\n{section}; the same server on stdio before and after them")
+    print(f"\n{section}; the same server on stdio in between")
     print(f"  {'':22}{'calls/s':>10}{'CPU us':>9}{'MiB':>9}")
     for name, windows in rows.items():
         for number, (calls, cpu, mib) in enumerate(windows, 1):
             print(f"  {name + ', window ' + str(number):22}{calls:10.0f}{cpu:9.2f}{mib:9.1f}")
-    http, stdio = rows["HTTP"], rows["stdio"]
-    rates = [statistics.median(row[0] for row in windows) for windows in (http, stdio)]
     add = lambda *arguments, **options: bench.targets.add(*arguments, **options, about=section)
-    add("calls/s, last window to the first", (http[-1][0] / http[0][0], ""), 0.9)
-    add("resident, last window to the second", (http[-1][2] / http[1][2], ""), 1.1, at_most=True)
-    add("calls/s, to the stdio path", (rates[0] / rates[1], f"{rates[0]:,.0f} to {rates[1]:,.0f} calls/s"), 0.65)
+    ratio = lambda column, windows: statistics.median(http[column] / stdio[column] for http, stdio in windows)
+    windows, half = list(zip(rows["HTTP"], rows["stdio"])), UPSTREAM_WINDOWS // 2
+    # Compared with stdio in the same windows, because the machine may be slower in some of them.
+    add("calls/s to stdio, second half to the first", (ratio(0, windows[half:]) / ratio(0, windows[:half]), ""), 0.9)
+    add("resident, last window to the second", (rows["HTTP"][-1][2] / rows["HTTP"][1][2], ""), 1.1, at_most=True)
+    add("calls/s, to the stdio path", (ratio(0, windows), ""), 0.65)
+    add("CPU of a call, to the stdio path", (ratio(1, windows), ""), 2, at_most=True)
+
+
+def list_section(bench):
+    """tools/list of one server, and of many. The bare gateway has one server with as many tools as all of them."""
+    server = bench.machine.program("mcp_server")
+    config = lambda counts: "".join(
+        f'[servers.s{i}]\ncommand = "{server}"\nargs = ["{count - 1}"]\nsharing = "shared"\n' for i, count in enumerate(counts))  # fmt: skip
+    ours = lambda counts: bench.start_gateway(config(counts))
+    bare = lambda count: Running(bench.machine, [bench.machine.program("epoll_gateway"), server, str(count - 1)])
+    systems = {
+        "bare epoll, 1 server": (lambda: bare(LIST_TOOLS), tools_list()),
+        "ours, 1 server": (lambda: ours([LIST_TOOLS]), tools_list()),
+        "bare epoll, as many": (lambda: bare(LIST_SERVERS * 50), tools_list()),
+        "ours, 20 servers": (lambda: ours([50] * LIST_SERVERS), tools_list()),
+    }
+    section = f"gateways, tools/list of {LIST_TOOLS} tools, and of {LIST_SERVERS} servers with 50 tools each, 16 connections"
+    bench.measure(section, systems, 16, warm_up=200)
+    bench.print_section(section, systems)
+    for title, name, other in ((f"{LIST_TOOLS} tools of 1 server", "ours, 1 server", "bare epoll, 1 server"),
+                               (f"{LIST_SERVERS * 50} tools of {LIST_SERVERS} servers", "ours, 20 servers", "bare epoll, as many")):  # fmt: skip
+        bench.targets.add(f"{title}, {BARE}", bench.ratio(section, "calls_per_s", name, other), 0.9, about="tools/list")
+
+
+def mixed_section(bench):
+    """Measures the resident memory of our server and of a gateway under mixed load, at ten points in time. The gateway has the same
+    server on stdio and over HTTP."""
+    seconds = bench.arguments.mixed_seconds
+    section = f"resident memory under mixed load, {seconds:.0f} s each"
+    print(f"\n{section}")
+    server = bench.machine.program("mcp_server")
+    upstream = Running(bench.machine, [server, "--http", "127.0.0.1:0"])
+    try:
+        config = f'[servers.s]\ncommand = "{server}"\nsharing = "shared"\n[servers.h]\nurl = "http://127.0.0.1:{upstream.port}/mcp"\nsharing = "shared"\n'
+        for name, start, tools in (
+            ("mcp_server", lambda: Running(bench.machine, [server, "--http", "127.0.0.1:0"]), ("echo", "progress")),
+            ("gateway", lambda: bench.start_gateway(config), ("s__echo", "h__echo", "h__progress")),
+        ):
+            running = start()
+            try:
+                time.sleep(0.5)  # time for the servers to start
+                resident = lambda running=running: resident_mib(running.process.pid)
+                sessions, figures = resident_by_time(running.port, tools, resident, seconds, MIXED_SAMPLES)
+                print(f"  {name}: {sessions} sessions; MiB: " + " ".join(f"{mib:.1f}" for mib in figures))
+                bench.targets.add(f"{name}, last sample to the third", (figures[-1] / figures[2], ""), 1.05, at_most=True, about=section)
+            except OSError as error:
+                bench.fail(f"{section}, {name}: {error}")
+            finally:
+                running.end()
+    finally:
+        upstream.end()
 
 
 def idle_section(bench, count=10_000):
@@ -165,9 +221,11 @@ SECTIONS = {
     "structured": structured_section,
     "large": large_section,
     "in_flight": in_flight_section,
+    "list": list_section,
     "upstream": upstream_section,
     "idle": idle_section,
     "growth": growth,
+    "mixed": mixed_section,
 }
 
 
@@ -178,8 +236,9 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--upstream-seconds", type=float, default=60.0)
+    parser.add_argument("--mixed-seconds", type=float, default=600.0, help="duration of the section mixed for each of its two systems")
     parser.add_argument("--only", action="append", choices=SECTIONS, metavar="SECTION")
-    parser.add_argument("--growth", action="append", metavar="DIMENSION", help="a table of the section growth: clients, servers, tools, sessions or size; may be repeated")
+    parser.add_argument("--growth", action="append", choices=DIMENSIONS, help="only this table of the section growth; may be repeated")
     parser.add_argument("--system", action="append", help="measure only systems whose names begin with this; may be repeated")
     parser.add_argument("--connections", action="append", type=int, help="number of connections in the sections mcp and gateway; may be repeated")
     parser.add_argument("--targets", metavar="FILE", help="append the targets to this file, for report.py")

@@ -23,6 +23,10 @@ def legacy(tool, arguments='{"message":"%s"}' % ("x" * 100)):
     return body, ["--session", "--header", "MCP-Protocol-Version: 2025-06-18"]
 
 
+def tools_list():
+    return '{"jsonrpc":"2.0","id":@ID@,"method":"tools/list","params":{}}', ["--session", "--header", "MCP-Protocol-Version: 2025-06-18"]
+
+
 def events(tool):
     """Returns a modern request whose client accepts only an event stream."""
     body, options = modern(tool)

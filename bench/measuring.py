@@ -71,6 +71,13 @@ def resident_mib(pid):
         return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1]) / 1024
 
 
+def cpu_ticks(pid):
+    """Returns the CPU time of a process in user space and in the kernel, in ticks of the system."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return int(fields[11]), int(fields[12])
+
+
 class Running:
     """A measured server on core 1, and the port that it listens on."""
 

@@ -58,7 +58,7 @@ class TargetList:
         value, remark = figure
         row = row_of(title, value, bound, at_most, unit, remark or ("" if value is not None else "not measured"))
         self.rows.append({**row, "target": f"{about}: {title}" if about else title})
-        print(f"  {title:52}{row.get('measured', '-'):>12}  {row['wanted']:>12}  {row['verdict']:8} {row['remark']}", flush=True)
+        print(f"  {title:60}{row.get('measured', '-'):>12}  {row['wanted']:>12}  {row['verdict']:8} {row['remark']}", flush=True)
 
 
 def append_targets(path, rows):
