@@ -48,12 +48,14 @@ WALKS = re.compile(r"fairlead::json::(skip_container|Members::Members|View::oper
 ALLOCATIONS = re.compile(r"^(malloc|calloc|realloc)$")
 # The layer of a function: the first of these that its name matches.
 LAYERS = (
-    *((name, re.compile(rf"fairlead::{name}::")) for name in ("http", "transport", "mcp", "gateway", "pool", "peer", "rpc", "json")),
-    ("loop and streams", re.compile(r"fairlead::.*(Loop|Reactor|Timer|Descriptor|Stream|Write|Task|Promise)")),
-    ("base", re.compile(r"fairlead::")),
-    ("memory", re.compile(r"malloc|calloc|realloc|free|operator (new|delete)|_int_|unlink_chunk|tcache")),
-    ("copies, comparisons", re.compile(r"mem(cpy|move|set|cmp|chr)|str(len|cmp)")),
-    ("others", re.compile("")),
+    ("memory", re.compile(r"^(malloc|calloc|realloc|free|operator (new|delete)|_int_|unlink_chunk|fairlead::detail::(allocate|release)_block)")),
+    ("http", re.compile("fairlead::http::|boost::beast")),
+    *((name, re.compile(f"fairlead::{name}::")) for name in ("transport", "mcp", "gateway", "pool", "rpc", "json")),
+    ("peer", re.compile("fairlead::(Peer|Connection|Methods)")),
+    ("loop, streams", re.compile("fairlead::.*(Loop|Reactor|Timer|Descriptor|Stream|Write|Task|Promise)")),
+    ("base", re.compile("fairlead::")),
+    ("copies, comparisons", re.compile("^_*(mem|str)(cpy|move|set|cmp|chr|len|ncmp)")),
+    ("standard library", re.compile("")),
 )
 
 

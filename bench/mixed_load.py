@@ -11,6 +11,8 @@ REVISION = "2025-11-25"
 JSON_TYPES = "application/json, text/event-stream"
 EVENT_TYPES = "text/event-stream"
 CALLS_PER_SESSION = 20
+LONG_SESSION_CALLS = 5000  # of every LONG_SESSION_INTERVALth session: more than a session retains events
+LONG_SESSION_INTERVAL = 50
 TIMEOUT = 30
 
 
@@ -85,7 +87,8 @@ def response_length(data):
 
 
 def run_session(port, number, tools):
-    """Serves one session. Every second one has a standalone stream; half of the calls are answered with event streams."""
+    """Makes the calls of one session. Every second session has a standalone stream; half of the calls are answered with event streams."""
+    calls = CALLS_PER_SESSION if number % LONG_SESSION_INTERVAL else LONG_SESSION_CALLS
     client = Client(port)
     stream = None
     try:
@@ -95,7 +98,7 @@ def run_session(port, number, tools):
             stream.session = client.session
             stream.open_stream()
         client.call(1, "tools/list", {})
-        for call, tool in zip(range(2, 2 + CALLS_PER_SESSION), itertools.cycle(tools)):
+        for call, tool in zip(range(2, 2 + calls), itertools.cycle(tools)):
             params = {"name": tool, "arguments": {"message": "x" * (100 + 400 * (call % 5))}, "_meta": {"progressToken": call}}
             client.call(call, "tools/call", params, EVENT_TYPES if call % 2 else JSON_TYPES)
         if stream and number % 4 == 1:
