@@ -87,12 +87,16 @@ lint: bootstrap-test build ## check layers, coroutine rules, format and the othe
 format: bootstrap-test ## format all sources with clang-format
 	@tools/lint/format.sh --fix
 
+TARGETS = build/bench/targets.jsonl
 bench: bootstrap-bench build/bench/build.ninja ## run the benchmarks against the reference servers and print the results
 	cmake --build build/bench -j $(JOBS)
-	bench/run.py build/bench
-	bench/mcp_http.py build/bench build/bench/fairlead
+	@rm -f $(TARGETS)
+	bench/run.py --targets $(TARGETS) build/bench
+	bench/mcp_http.py --targets $(TARGETS) build/bench build/bench/fairlead
+	bench/call_costs.py --targets $(TARGETS) build/bench build/bench/fairlead
 	bench/supervision.py build/bench build/bench/fairlead
 	bench/registry.py build/bench build/bench/fairlead
+	bench/report.py $(TARGETS)
 
 package: bootstrap-build bootstrap-package build ## build a Debian package in build/package
 	cpack -G DEB --config build/release/CPackConfig.cmake -B build/package

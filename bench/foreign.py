@@ -11,6 +11,11 @@ from table import PEERS
 NAMES = {"mcp-1": "Python SDK 1.x", "mcp-2": "Python SDK 2.x", "fastmcp": "fastmcp", "go": "Go SDK", "rust": "Rust SDK"}
 
 
+def selected(prefixes):
+    """Returns whether a system of a peer is measured with the options `--system`: all systems, or those with one of the prefixes."""
+    return not prefixes or any(name.startswith(prefix) or prefix.startswith(name) for name in NAMES.values() for prefix in prefixes)
+
+
 class Foreign:
     """Installs the peers into BUILD/peers. `servers` has the commands; `missing` has the reason for each peer that is not tried."""
 

@@ -10,7 +10,10 @@
 //     --header 'K: V'        may be repeated   --pid P   --own-core N   --server-core N   --show-stderr
 //     --expect TEXT          must occur in every response
 //     --session              begins an MCP session first and sends its id with every request
-// `@ID@` in the body is replaced by a number that is unique to the connection.
+//     --calls N              stops after this many calls, instead of after --seconds
+//     --spread N             see @SPREAD@
+// In the body, `@ID@` is replaced by a number that is unique to the connection, and `@SPREAD@` by that number
+// modulo N.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -46,6 +49,8 @@ struct Options {
   std::size_t connections = 64;
   double seconds = 1;
   std::uint64_t warm_up = 2000;
+  std::uint64_t calls = 0;  // 0: as many as the time permits
+  std::size_t spread = 1;
   std::string body = std::string(200, 'x');
   std::string headers;
   std::string expect;
@@ -77,6 +82,10 @@ void parse_option(Options& options, const std::string& flag, const char* value) 
     options.seconds = std::strtod(value, nullptr);
   else if (flag == "--warm-up")
     options.warm_up = std::strtoul(value, nullptr, 10);
+  else if (flag == "--calls")
+    options.calls = std::strtoul(value, nullptr, 10);
+  else if (flag == "--spread")
+    options.spread = std::max(1ul, std::strtoul(value, nullptr, 10));
   else if (flag == "--body-file")
     options.body = read_file(value);
   else if (flag == "--body-bytes")
@@ -224,9 +233,14 @@ class Load {
     }
   }
 
+  static void replace(std::string& text, std::string_view placeholder, std::size_t number) {
+    if (const auto at = text.find(placeholder); at != std::string::npos)
+      text.replace(at, placeholder.size(), std::to_string(number));
+  }
+
   std::string request(std::string body, std::size_t number) const {
-    if (const auto at = body.find("@ID@"); at != std::string::npos)
-      body.replace(at, 4, std::to_string(100'000 + number));
+    replace(body, "@ID@", 100'000 + number);
+    replace(body, "@SPREAD@", number % options_.spread);
     return head_ + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
   }
 
@@ -321,7 +335,8 @@ int main(int argc, char** argv) {
   Load load(options, options.port);
   load.run(10, options.warm_up);
   MeasurementWindow window(options.pid);
-  const auto calls = static_cast<double>(load.run(options.seconds, ~std::uint64_t{0}));
+  const auto calls = static_cast<double>(options.calls ? load.run(kWatchdogSeconds, options.calls)
+                                                       : load.run(options.seconds, ~std::uint64_t{0}));
   window.stop();
   std::vector<double>& times = load.samples();
   std::printf("{\"connections\":%zu,\"p50_us\":%.3f,\"p90_us\":%.3f,\"p99_us\":%.3f,", options.connections,

@@ -1,8 +1,12 @@
-"""Runs the programs of the benchmark, and the servers of the official TypeScript SDKs where node is installed."""
+"""Runs the programs of the benchmark, and the servers of the official TypeScript SDKs if node is installed."""
 import json
 import os
+import re
 import shutil
+import signal
+import socket
 import subprocess
+import time
 from dataclasses import dataclass, field
 
 FOREIGN_LIMIT = 0.35  # cores used by other processes; a run above it is repeated once, and the less disturbed run counts
@@ -59,6 +63,71 @@ def run_json(command):
         return json.loads(completed.stdout)
     except json.JSONDecodeError:
         return f"{os.path.basename(command[0])} printed no JSON"
+
+
+def resident_mib(pid):
+    """Returns the resident memory of a process in MiB."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return int(re.search(r"VmRSS:\s+(\d+)", file.read())[1]) / 1024
+
+
+def cpu_ticks(pid):
+    """Returns the CPU time of a process in user space and in the kernel, in ticks of the system."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return int(fields[11]), int(fields[12])
+
+
+class Running:
+    """A measured server on core 1, and the port that it listens on."""
+
+    def __init__(self, machine, command, port=None, environment=None):
+        output = subprocess.PIPE if port is None else subprocess.DEVNULL
+        self.process = subprocess.Popen(
+            ["taskset", "-c", machine.core(1), *command], stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT
+            if output is subprocess.PIPE else subprocess.DEVNULL, start_new_session=True, env={**os.environ, **(environment or {})},
+        )  # fmt: skip
+        try:
+            self.port = port or self.printed_port()
+            self.wait_until_listening(command[0])
+        except OSError:
+            self.end()
+            raise
+
+    def wait_until_listening(self, name):
+        deadline = time.monotonic() + 30
+        while not self.accepts_connections():
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                raise OSError(f"{name} does not listen")
+            time.sleep(0.02)
+
+    def printed_port(self):
+        for line in self.process.stdout:
+            match = re.search(rb"(?:127\.0\.0\.1:|^)(\d+)", line)
+            if match:
+                return int(match[1])
+        raise OSError("the server did not print its port")
+
+    def accepts_connections(self):
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def end(self):
+        if self.process.poll() is not None:
+            return
+        os.killpg(self.process.pid, signal.SIGTERM)
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+def free_port():
+    """Returns a TCP port that nothing listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 class Machine:

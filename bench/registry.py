@@ -23,8 +23,7 @@ sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 
 from call_costs import Bench as CallBench
 from call_costs import Client, read_callgrind
-from measuring import Machine
-from mcp_http import free_port, resident_mib
+from measuring import Machine, free_port, resident_mib
 
 TOKEN = "the-administrator-of-the-benchmark"
 CALLS = (200, 1200)
@@ -97,17 +96,6 @@ class McpClient(Client):
 
     def headers(self, method, params):
         return {**super().headers(method, params), "Authorization": f"Bearer {TOKEN}"}
-
-    def complete_list(self):
-        """Requests all pages of tools/list. Returns the number of tools."""
-        cursor, count = {}, 0
-        while True:
-            text = self.post("tools/list", cursor)
-            count += text.count(b'"inputSchema"')
-            following = re.search(rb'"nextCursor":"([^"]+)"', text)
-            if not following:
-                return count
-            cursor = {"cursor": following[1].decode()}
 
     def listen(self):
         """Opens the stream of notifications. Returns the response, whose lines are events."""

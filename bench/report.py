@@ -1,7 +1,13 @@
-"""Computes the figures and prints the tables: the measurements of each section, and the targets."""
-import statistics
+#!/usr/bin/env python3
+"""Computes the figures and prints the tables: the measurements of each section, and the targets. As a program:
 
-PASS, MISS, NONE = "pass", "MISS", "-"
+    report.py FILE        prints the targets that the benchmark programs have appended to FILE (--targets)
+"""
+import json
+import statistics
+import sys
+
+PASS, MISS, NONE = "reached", "MISSED", "-"
 
 
 def median_of(results, section, system, key):
@@ -28,18 +34,39 @@ class Target:
 
     def row(self, results):
         value, remark = self.value(results)
-        bound = ("<= " if self.at_most else ">= ") + format_value(self.bound, self.unit)
-        if value is None:
-            return {"target": self.title, "wanted": bound, "value": None, "verdict": NONE, "remark": remark}
-        reached = value <= self.bound if self.at_most else value >= self.bound
-        return {
-            "target": self.title,
-            "wanted": bound,
-            "value": value,
-            "measured": format_value(value, self.unit),
-            "verdict": PASS if reached else MISS,
-            "remark": remark,
-        }
+        return row_of(self.title, value, self.bound, self.at_most, self.unit, remark)
+
+
+def row_of(title, value, bound, at_most, unit, remark):
+    """Returns the row of a target for print_targets(). `value` is None if it was not measured; then `remark` has the reason."""
+    row = {"target": title, "wanted": ("<= " if at_most else ">= ") + format_value(bound, unit), "value": value, "remark": remark}
+    if value is None:
+        return {**row, "verdict": NONE}
+    reached = value <= bound if at_most else value >= bound
+    return {**row, "measured": format_value(value, unit), "verdict": PASS if reached else MISS}
+
+
+class TargetList:
+    """The targets of a program that prints each below its section, and all of them at its end."""
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, title, figure, bound, at_most=False, unit="x", about=""):
+        """Adds a target and prints it. `figure` is the value and a remark; the value is None if it was not measured. `about`
+        is what the section says already: it precedes the title in the table of all targets."""
+        value, remark = figure
+        row = row_of(title, value, bound, at_most, unit, remark or ("" if value is not None else "not measured"))
+        self.rows.append({**row, "target": f"{about}: {title}" if about else title})
+        print(f"  {title:60}{row.get('measured', '-'):>12}  {row['wanted']:>12}  {row['verdict']:8} {row['remark']}", flush=True)
+
+
+def append_targets(path, rows):
+    """Appends the rows to the file that `report.py FILE` prints. Does nothing without a path."""
+    if not path:
+        return
+    with open(path, "a", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 def format_value(value, unit):
@@ -152,3 +179,14 @@ def print_targets(rows):
     print_columns(table, aligned_right=(1, 2))
     counts = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in (PASS, MISS, NONE)}
     print(f"\n{counts[PASS]} reached, {counts[MISS]} missed, {counts[NONE]} not measured")
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    with open(sys.argv[1], encoding="utf-8") as file:
+        print_targets([json.loads(line) for line in file])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures all systems side by side and prints one table, which README.md explains.
 
-    run.py [--quick] [--only NAME]… [--system NAME]… [--rounds N] [--json FILE] BUILD-DIR
+    run.py [--quick] [--only NAME]… [--system NAME]… [--rounds N] [--json FILE] [--targets FILE] BUILD-DIR
 """
 import argparse
 import dataclasses
@@ -11,9 +11,9 @@ import sys
 
 sys.dont_write_bytecode = True  # no __pycache__ in the source tree
 
-from foreign import NAMES, Foreign
+from foreign import NAMES, Foreign, selected
 from measuring import FOREIGN_LIMIT, Machine, Results, Section, System, run_json
-from report import Target, figure, print_foreign_load, print_section, print_targets, quotient, ratio
+from report import Target, append_targets, figure, print_foreign_load, print_section, print_targets, quotient, ratio
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KIB = 1 << 10
@@ -236,6 +236,7 @@ def parse_arguments():
     parser.add_argument("--only", action="append", help="measure only this section or program; may be repeated")
     parser.add_argument("--system", action="append", help="measure only systems whose names begin with this; may be repeated")
     parser.add_argument("--json", metavar="FILE", help="also write all figures of all rounds to this file")
+    parser.add_argument("--targets", metavar="FILE", help="append the targets to this file, for report.py")
     return parser.parse_args()
 
 
@@ -295,7 +296,7 @@ def main():
     machine = Machine(arguments.build)
     # The SDKs are installed only if one of their sections is measured.
     sdks_wanted = not arguments.only or {"sequential", "mcp", "mcp_modern"} & set(arguments.only)
-    foreign = Foreign(arguments.build, wanted=sdks_wanted)
+    foreign = Foreign(arguments.build, wanted=sdks_wanted and selected(arguments.system))
     all_sections = sections_of(machine, foreign)
     names = [section.name for section in all_sections] + list(PROGRAMS)
     wanted = arguments.only or names
@@ -320,6 +321,7 @@ def main():
         print_section(results, section)
     rows = [target.row(results) for target in TARGETS if target.section in wanted]
     print_targets(rows)
+    append_targets(arguments.targets, rows)
     print_foreign_load(results, FOREIGN_LIMIT)
     if arguments.json:
         write_json(arguments.json, results, rows)

@@ -26,6 +26,9 @@ NOT_RUN = {
         "ctest ": "runs this test itself",
         "build/release/tests/": "needs the test programs, which `make check` runs",
     },
+    "docs/performance.md": {
+        "bench/": "measures for minutes, and needs the programs of `make bench`",
+    },
     "docs/secrets.md": {
         "fairlead secrets set MAIL_TOKEN  ": "asks for the value on a terminal; the examples have none",
         "sqlite3 ": "is for a database whose key is lost",
