@@ -49,8 +49,8 @@ struct FreeBlock {
 struct Cache {
   std::array<FreeBlock*, kSmallClasses + kLargeClasses + 1> free_lists;
   std::size_t bytes;
-  bool registered;      // free_cached_blocks() runs at the end of the thread
-  bool thread_exiting;  // the thread is ending: released blocks are freed
+  std::size_t max_bytes;  // 0 before the first block is released, and when the thread is ending
+  bool thread_exiting;    // released blocks are freed
 };
 constinit thread_local Cache cache{};
 
@@ -64,15 +64,19 @@ void free_cached_blocks() noexcept {
 struct ThreadExitCleanup {
   ~ThreadExitCleanup() {
     cache.thread_exiting = true;
+    cache.max_bytes = 0;
     free_cached_blocks();
   }
 };
 thread_local ThreadExitCleanup thread_exit_cleanup;
 
+// Returns whether a block may be kept although max_bytes is exceeded: if it is the first one of this thread.
 // The first use of thread_exit_cleanup in a thread registers its destructor.
-void register_cleanup() noexcept {
-  cache.registered = true;
+bool begin_caching() noexcept {
+  if (cache.max_bytes > 0 || cache.thread_exiting) return false;
+  cache.max_bytes = kMaxCacheBytes;
   static_cast<void>(&thread_exit_cleanup);
+  return true;
 }
 
 constexpr bool is_cacheable(std::size_t size) noexcept {
@@ -93,8 +97,7 @@ void* allocate_block(std::size_t size) {
 void release_block(void* block, std::size_t size) noexcept {
   if (!is_cacheable(size)) return ::operator delete(block);
   const SizeClass sizes = size_class(size);
-  if (cache.thread_exiting || cache.bytes + sizes.bytes > kMaxCacheBytes) return ::operator delete(block);
-  if (!cache.registered) register_cleanup();
+  if (cache.bytes + sizes.bytes > cache.max_bytes && !begin_caching()) return ::operator delete(block);
   FreeBlock*& first = cache.free_lists[sizes.index];
   first = ::new (block) FreeBlock{first};
   cache.bytes += sizes.bytes;

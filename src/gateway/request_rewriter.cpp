@@ -38,7 +38,7 @@ std::string_view RequestRewriter::target() const noexcept {
 
 rpc::Rope RequestRewriter::encode(mcp::Revision server, EncodeOptions options) const {
   mcp::RequestSplice splice(request_, *facts(), options);
-  if (target_) splice.replace(facts()->target(), json::string(*target_).bytes());
+  if (target_) splice.replace_with_string(facts()->target(), *target_);
   splice.remove_member(facts()->task);
   const bool from_modern = is_modern(client_.revision);
   if (from_modern && is_modern(server)) {

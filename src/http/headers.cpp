@@ -1,6 +1,5 @@
 #include "fairlead/http/headers.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -83,21 +82,32 @@ void Headers::erase(std::string_view name) {
   std::erase_if(entries_, [&](const Entry& entry) { return equals_ignore_case(name_of(entry), name); });
 }
 
-std::string_view Headers::get(std::string_view name) const noexcept {
-  for (const auto& [field_name, value] : *this) {
-    if (equals_ignore_case(field_name, name)) return trim_blanks(value);
+// Most names differ in their size or their first character.
+const Headers::Entry* Headers::find(std::string_view name, const Entry* from) const noexcept {
+  const Entry* const end = entries_.data() + entries_.size();
+  const char first = name.empty() ? '\0' : lower_letter(name.front());
+  for (; from != end; ++from) {
+    if (from->name_size != name.size()) continue;
+    const char* const candidate = text_.data() + from->name;
+    if (!name.empty() && lower_letter(*candidate) != first) continue;
+    if (equals_ignore_case_same_size(name, std::string_view(candidate, name.size()))) return from;
   }
-  return {};
+  return nullptr;
+}
+
+std::string_view Headers::get(std::string_view name) const noexcept {
+  const Entry* const found = find(name, entries_.data());
+  return found ? trim_blanks(value_of(*found)) : std::string_view();
 }
 
 bool Headers::has(std::string_view name) const noexcept {
-  return std::ranges::any_of(*this,
-                             [&](const Field& field) { return equals_ignore_case(field.first, name); });
+  return find(name, entries_.data()) != nullptr;
 }
 
 std::size_t Headers::count(std::string_view name) const noexcept {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      *this, [&](const Field& field) { return equals_ignore_case(field.first, name); }));
+  std::size_t count = 0;
+  for (const Entry* found = find(name, entries_.data()); found; found = find(name, found + 1)) ++count;
+  return count;
 }
 
 }  // namespace fairlead::http

@@ -24,9 +24,9 @@ std::size_t skip_space(std::string_view text, std::size_t offset) {
   return text.find_first_not_of(kWhiteSpace, offset);
 }
 
-// Returns whether `key` is its own JSON spelling, but for the quotes.
-bool needs_no_escape(std::string_view key) noexcept {
-  return std::ranges::all_of(key, [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; });
+// Returns whether `text` is its own JSON spelling, but for the quotes.
+bool needs_no_escape(std::string_view text) noexcept {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; });
 }
 
 // Returns the position of the key of the member whose value begins at `value`. Searches backwards for the
@@ -63,6 +63,13 @@ Splice& Splice::add(Edit edit) {
 Splice& Splice::replace(std::string_view range, Bytes replacement) {
   const std::size_t from = offset_of(range);
   return add(Edit{Kind::replace, from, from + range.size(), std::move(replacement)});
+}
+
+Splice& Splice::replace_with_string(std::string_view range, std::string_view text) {
+  if (needs_no_escape(text)) return replace(range, Bytes::join("\"", text, "\""));
+  std::string quoted;
+  append_string(quoted, text);
+  return replace(range, Bytes::adopt(std::move(quoted)));
 }
 
 Splice& Splice::remove_member(std::string_view value_range) {

@@ -22,6 +22,8 @@ class Splice {
   // Replaces `range` by `replacement`. REQUIRES: `range` lies within the text (as returned by a Scanner, a
   // View or a Message) and does not overlap another edit.
   Splice& replace(std::string_view range, Bytes replacement);
+  // Replaces `range` by the JSON string of `text`.
+  Splice& replace_with_string(std::string_view range, std::string_view text);
   // Removes the member whose value is `value_range` from its object, with its key and one comma.
   Splice& remove_member(std::string_view value_range);
   // Adds a member at the end of the object whose bytes are `object_range`.

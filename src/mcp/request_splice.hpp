@@ -18,6 +18,10 @@ class RequestSplice {
 
   // Replaces a value. `value` is one of the views in `facts`. Does nothing if it is absent.
   void replace(json::View value, Bytes replacement) { splice_.replace(value.text(), std::move(replacement)); }
+  // The same by the JSON string of `text`.
+  void replace_with_string(json::View value, std::string_view text) {
+    splice_.replace_with_string(value.text(), text);
+  }
   // Removes a value and its key. Does nothing if it is absent.
   void remove_member(json::View value);
   // Adds a member to `_meta`, which is created if there is none. REQUIRES: `key` needs no escaping.

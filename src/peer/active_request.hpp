@@ -15,7 +15,7 @@ struct Peer::ActiveRequest {
   std::shared_ptr<Batch> batch;
   std::stop_source stop;
   ByteCharge charge;  // the bytes of the message, charged to the client while the request is in progress
-  Clock::time_point started = Clock::now();
+  Clock::time_point started;  // set if requests are logged
   bool cancelled = false;
   bool finished = false;
 };

@@ -107,6 +107,7 @@ void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& me
       is_request ? std::string(message.id()) : "notification " + std::to_string(++last_notification_key_);
   request->message = message;
   request->batch = batch;
+  if (options_.log.enabled(options_.request_log_level)) request->started = Clock::now();
   const auto [place, is_new] = in_progress_.emplace(request->key, request);
   if (!is_new) {
     return reject(message, rpc::invalid_request("Invalid Request: a request with this id is in progress"),

@@ -61,6 +61,7 @@ CallerKey caller_key(const Target& target, const Principal* client) {
 
 // Returns the error for a tool that has ended the process too often, or nullopt if the tool may be called.
 std::optional<Error> tool_refusal_error(const ManagedUpstream& upstream, std::string_view tool) {
+  if (upstream.server->tool_crashes.empty()) return std::nullopt;
   return upstream.server->tool_crashes.refusal_error(upstream.spec().name, tool, Clock::now());
 }
 

@@ -26,6 +26,9 @@ class ToolCrashes {
   std::optional<Error> refusal_error(const std::string& server, std::string_view tool,
                                      Clock::time_point now) const;
 
+  // Returns whether no tool has a count, so that no call is refused.
+  bool empty() const noexcept { return records_.empty(); }
+
   // The maximum number of tools with a count. Beyond it, the tool whose last crash is oldest is evicted.
   static constexpr std::size_t kMaxTools = 1'000;
 

@@ -33,6 +33,16 @@ std::string edited(std::string_view text, Edit edit) {
   return out;
 }
 
+TEST(SpliceTest, ReplacementByStringIsEscapedWhereNecessary) {
+  const auto replaced = [](std::string_view text) {
+    return edited(R"({"a":1})",
+                  [&](Splice& splice, View view) { splice.replace_with_string(view["a"].text(), text); });
+  };
+  EXPECT_EQ(replaced("name"), R"({"a":"name"})");
+  EXPECT_EQ(replaced("a\"b\\c\n\x1f"), R"({"a":"a\"b\\c\n\u001f"})");
+  EXPECT_EQ(replaced("\u00fc"), "{\"a\":\"\u00fc\"}");
+}
+
 std::string without(std::string_view text, const std::vector<std::string_view>& keys) {
   return edited(text, [&](Splice& splice, View view) {
     for (const auto key : keys) splice.remove_member(view[key].text());

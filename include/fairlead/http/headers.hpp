@@ -70,6 +70,9 @@ class Headers {
     return std::string_view(text_.data() + entry.value, entry.value_size);
   }
 
+  // Returns the first field of that name from `from` on; null if there is none.
+  const Entry* find(std::string_view name, const Entry* from) const noexcept;
+
   std::basic_string<char, std::char_traits<char>, BlockAllocator<char>> text_;
   std::vector<Entry, BlockAllocator<Entry>> entries_;
 };
