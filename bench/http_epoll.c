@@ -15,10 +15,12 @@ static const char answer[] =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 78\r\n\r\n"
     "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"hello\"}]}}";
 
+enum { kMaxRequest = 128 << 10 };
+
 struct connection {
   int fd;
   size_t have;
-  char buffer[8192];
+  char buffer[kMaxRequest];
 };
 
 static size_t request_length(const char* bytes, size_t size) {

@@ -16,11 +16,11 @@ INSTALL_TIMEOUT = 300
 
 @dataclass(frozen=True)
 class System:
-    """A server that the driver or the HTTP load generator calls, or (with `client`) our client, which calls the C echo."""
+    """A server that the driver or the HTTP load generator calls, or (with `client`, "peer" or "mcp") our client, which calls the C echo."""
 
     name: str
     command: tuple
-    client: bool = False
+    client: str = ""
     warm_up: int = 0  # calls before the measurement; 0: the number of the section. Set for servers that are too slow for that number
 
 
@@ -163,7 +163,7 @@ class Machine:
             return self.http_command(section, system, seconds)
         return [
             self.program("peer_client" if system.client else "driver"),
-            *([] if system.client else ["--say", section.say]),
+            *(["--client", system.client] if system.client else ["--say", section.say]),
             "--phase", section.phase,
             "--line-bytes", str(section.line_bytes),
             "--in-flight", str(section.in_flight),

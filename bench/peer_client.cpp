@@ -1,7 +1,7 @@
-// A fairlead Peer as the client of the C echo server: the same two phases as the driver, with coroutines that
-// co_await their calls. Prints the same keys.
+// A fairlead Peer, or an mcp::Client, as the client of the C echo server: the same two phases as the driver,
+// with coroutines that co_await their calls. Prints the same keys.
 //
-//   peer_client --phase sequential|pipelined [--line-bytes N] [--in-flight N] [--seconds S] [--warm-up N]
+//   peer_client [--client peer|mcp] --phase sequential|pipelined [--line-bytes N] [--in-flight N] [--seconds S] [--warm-up N]
 //               [--own-core N] [--server-core N] -- C_ECHO
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 
 #include "accounting.hpp"
 #include "fairlead/connection/connect.hpp"
+#include "fairlead/mcp/client.hpp"
 #include "fairlead/peer/peer.hpp"
 
 namespace {
@@ -21,6 +22,7 @@ constexpr unsigned kWatchdogSeconds = 60;
 constexpr std::size_t kEnvelopeBytes = 105;  // a request without its text, as the driver builds it
 
 struct Options {
+  bool mcp = false;
   bool sequential = false;
   std::size_t line_bytes = 200;
   int in_flight = 64;
@@ -41,7 +43,9 @@ Options parse(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string flag = argv[i];
     const char* value = argv[i + 1];
-    if (flag == "--phase") {
+    if (flag == "--client") {
+      options.mcp = std::string(value) == "mcp";
+    } else if (flag == "--phase") {
       options.sequential = std::string(value) == "sequential";
     } else if (flag == "--line-bytes") {
       options.line_bytes = std::strtoul(value, nullptr, 10);
@@ -65,30 +69,44 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-json::Raw params_of(std::size_t line_bytes) {
+json::Raw parsed(const std::string& text) {
+  const Result<json::Raw> value = json::Raw::parse(text);
+  if (!value) fail(value.error().to_string());
+  return json::Raw::trusted(value->bytes(), true);
+}
+
+std::string arguments_of(std::size_t line_bytes) {
   const std::string text(line_bytes > kEnvelopeBytes ? line_bytes - kEnvelopeBytes : 1, 'x');
-  auto params = json::Raw::parse(R"({"name":"echo","arguments":{"message":")" + text + "\"}}");
-  if (!params) fail(params.error().to_string());
-  return json::Raw::trusted(params->bytes(), true);
+  return R"({"message":")" + text + "\"}";
 }
 
 // The pending calls of one phase. It outlives its callers: run() waits for them.
 struct Load {
-  std::shared_ptr<Peer> peer;
-  json::Raw params;
+  std::shared_ptr<Peer> peer;           // null: the calls are made by `client`
+  json::Raw params;                     // of the peer's calls
+  std::shared_ptr<mcp::Client> client;  // null: the calls are made by `peer`
+  json::Raw arguments;                  // of the client's calls
   std::uint64_t until_ns = 0;
   std::uint64_t max_calls = UINT64_MAX;
   std::uint64_t calls = 0;
   int callers = 0;
   std::vector<double>* times = nullptr;  // of each call, in microseconds
+
+  Connection& connection() const { return client ? client->connection() : peer->connection(); }
 };
 
 Task<void> caller(Load& load) {
   std::uint64_t before = bench::now_ns();
   while (before < load.until_ns && load.calls < load.max_calls) {
-    const Result<json::Raw> answer = co_await load.peer->call("tools/call", load.params);
-    if (!answer) fail(answer.error().to_string());
-    if (answer->text().size() < 20) fail("a response is too short");
+    if (load.client) {
+      const Result<mcp::ToolResult> result = co_await load.client->call_tool("echo", load.arguments);
+      if (!result) fail(result.error().to_string());
+      if (result->content.size() != 1) fail("a result has no content");
+    } else {
+      const Result<json::Raw> answer = co_await load.peer->call("tools/call", load.params);
+      if (!answer) fail(answer.error().to_string());
+      if (answer->text().size() < 20) fail("a response is too short");
+    }
     ++load.calls;
     const std::uint64_t after = bench::now_ns();
     if (load.times) load.times->push_back(static_cast<double>(after - before) / 1e3);
@@ -114,8 +132,8 @@ std::shared_ptr<Connection> start_server(Loop& loop, const Options& options) {
 }
 
 // The name of a connection to a child process contains its PID: "c_echo (pid 12)".
-pid_t server_pid(const Peer& peer) {
-  const std::string name = peer.connection().description();
+pid_t server_pid(const Connection& connection) {
+  const std::string name = connection.description();
   const std::size_t at = name.rfind("(pid ");
   return at == std::string::npos ? 0 : std::atoi(name.c_str() + at + 5);
 }
@@ -126,7 +144,7 @@ void measure(Loop& loop, const Options& options, Load load) {
     times.reserve(1u << 20);
     load.times = &times;
   }
-  bench::MeasurementWindow window(server_pid(*load.peer));
+  bench::MeasurementWindow window(server_pid(load.connection()));
   run(loop, load, options.sequential ? 1 : options.in_flight, options.seconds);
   window.stop();
   const auto calls = static_cast<double>(load.calls);
@@ -149,13 +167,20 @@ int main(int argc, char** argv) {
   alarm(kWatchdogSeconds);
   Loop loop;
   Load load;
-  load.peer = Peer::start(start_server(loop, options));
+  if (options.mcp) {
+    auto client = loop.block_on(mcp::Client::connect_over(start_server(loop, options)));
+    if (!client) fail(client.error().to_string());
+    load.client = *client;
+    load.arguments = parsed(arguments_of(options.line_bytes));
+  } else {
+    load.peer = Peer::start(start_server(loop, options));
+    load.params = parsed(R"({"name":"echo","arguments":)" + arguments_of(options.line_bytes) + "}");
+  }
   bench::pin_to_core(options.own_core);
-  load.params = params_of(options.line_bytes);
   Load warm_up = load;
   warm_up.max_calls = options.warm_up;
   run(loop, warm_up, options.in_flight, 10);
   measure(loop, options, load);
-  load.peer->close();
-  loop.block_on(load.peer->connection().wait_closed());
+  load.connection().close();
+  loop.block_on(load.connection().wait_closed());
 }

@@ -24,7 +24,8 @@ def sections_of(machine, foreign):
     c_echo = System("C echo", (machine.program("c_echo"),))
     asio = System("bare Asio", (machine.program("asio_echo"),))
     ours = System("ours", (machine.program("peer_server"),))
-    client = System("our client", c_echo.command, client=True)
+    client = System("our client", c_echo.command, client="peer")
+    mcp_client = System("our MCP client", c_echo.command, client="mcp")
     v1 = System("TS SDK 1.x", ("node", os.path.join(machine.js, "ts_v1.mjs")))
     v2 = System("TS SDK 2.x", ("node", os.path.join(machine.js, "ts_v2.mjs")))
     mcp = System("our MCP", (machine.program("mcp_server"),))
@@ -57,8 +58,8 @@ def sections_of(machine, foreign):
         ),
         Section(
             "pipelined",
-            "64 calls in flight, 200 bytes ('our client' calls the C echo instead of the driver)",
-            (c_echo, client, asio, ours, v1, v2),
+            "64 calls in flight, 200 bytes ('our client' and 'our MCP client' call the C echo instead of the driver)",
+            (c_echo, client, mcp_client, asio, ours, v1, v2),
             warm_up=4000,
         ),
         Section(
@@ -79,8 +80,16 @@ def sections_of(machine, foreign):
             warm_up=4000,
         ),
         Section(
+            "mcp_1MiB",
+            "A typed tool with a text of 1 MiB, legacy era, 4 calls in flight",
+            (c_echo, mcp),
+            line_bytes=KIB * KIB,
+            in_flight=4,
+            warm_up=20,
+        ),
+        Section(
             "mcp_modern",
-            "The same in the modern era: the same text, and an envelope with every request",
+            "As mcp, in the modern era: the same text, and an envelope with every request",
             (c_echo, mcp, v2, *modern_sdks),
             warm_up=4000,
             say="modern",
@@ -111,6 +120,15 @@ def sections_of(machine, foreign):
                 warm_up=4000,
             )
             for connections in HTTP_CONNECTIONS
+        ),
+        Section(
+            "http_64KiB",
+            "The same with requests of 64 KiB, 16 keep-alive connections",
+            (epoll, beast, http),
+            phase="http",
+            line_bytes=64 * KIB,
+            in_flight=16,
+            warm_up=1000,
         ),
     ]
 
@@ -153,6 +171,14 @@ TARGETS = [
         unit="%",
     ),
     Target(
+        "pipelined",
+        "our MCP client of the C echo to the C driver",
+        0.60,
+        ratio("pipelined", "calls_per_s", "our MCP client", "C echo"),
+        at_most=False,
+        unit="%",
+    ),
+    Target(
         "64KiB",
         "64 KiB, ours to bare Asio",
         0.80,
@@ -165,6 +191,22 @@ TARGETS = [
         "1 MiB, ours to bare Asio",
         0.80,
         ratio("1MiB", "calls_per_s", "ours", "bare Asio"),
+        at_most=False,
+        unit="%",
+    ),
+    Target(
+        "mcp",
+        "MCP calls/s, legacy, to the C echo",
+        0.55,
+        ratio("mcp", "calls_per_s", "our MCP", "C echo"),
+        at_most=False,
+        unit="%",
+    ),
+    Target(
+        "mcp_1MiB",
+        "MCP calls/s, 1 MiB, to the C echo",
+        0.80,
+        ratio("mcp_1MiB", "calls_per_s", "our MCP", "C echo"),
         at_most=False,
         unit="%",
     ),
@@ -199,6 +241,14 @@ TARGETS = [
         )
         for connections in HTTP_CONNECTIONS
         if connections > 1
+    ),
+    Target(
+        "http_64KiB",
+        "HTTP server, 64 KiB, 16 connections, to bare epoll",
+        0.70,
+        ratio("http_64KiB", "calls_per_s", "our HTTP", "bare epoll"),
+        at_most=False,
+        unit="%",
     ),
     Target("memory", "heap of an idle peer", 16, figure("memory", "heap_bytes", scale=1 / KIB), unit="KiB"),
     Target("memory", "10,000 idle Unix-socket peers, resident", 200, figure("memory", "resident_mib"), unit="MiB"),

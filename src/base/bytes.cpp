@@ -5,6 +5,7 @@
 #include <new>
 
 #include "fairlead/base/block_cache.hpp"
+#include "fairlead/base/buffer_cache.hpp"
 
 namespace fairlead {
 
@@ -29,6 +30,7 @@ Bytes Bytes::allocate(std::size_t size, char*& data) {
 }
 
 Bytes Bytes::copy_of(std::string_view text) {
+  if (text.size() >= detail::kMinCachedBufferBytes) return join(text, {});
   char* out = nullptr;
   Bytes bytes = allocate(text.size(), out);
   if (!text.empty()) std::memcpy(out, text.data(), text.size());
@@ -37,8 +39,14 @@ Bytes Bytes::copy_of(std::string_view text) {
 
 Bytes Bytes::join(std::string_view a, std::string_view b, std::string_view c, std::string_view d,
                   std::string_view e) {
+  const std::size_t size = a.size() + b.size() + c.size() + d.size() + e.size();
+  if (size >= detail::kMinCachedBufferBytes) {
+    std::string text = detail::take_buffer(size);
+    for (std::string_view part : {a, b, c, d, e}) text += part;
+    return adopt(std::move(text));
+  }
   char* out = nullptr;
-  Bytes bytes = allocate(a.size() + b.size() + c.size() + d.size() + e.size(), out);
+  Bytes bytes = allocate(size, out);
   for (std::string_view part : {a, b, c, d, e}) {
     if (part.empty()) continue;
     std::memcpy(out, part.data(), part.size());
@@ -66,7 +74,11 @@ std::string Bytes::reclaim() noexcept {
 
 void Bytes::release() noexcept {
   if (block_->reference_count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  if (block_->adopted) reinterpret_cast<std::string*>(storage(block_))->~basic_string();
+  if (block_->adopted) {
+    auto* const owned = reinterpret_cast<std::string*>(storage(block_));
+    detail::release_buffer(*owned);
+    owned->~basic_string();
+  }
   const std::size_t cacheable_size = block_->cacheable_size;
   block_->~Block();
   if (cacheable_size > 0) {

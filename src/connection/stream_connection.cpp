@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "base/reset_string.hpp"
 #include "connection/descriptor_stream.hpp"
+#include "fairlead/base/buffer_cache.hpp"
 #include "fairlead/rpc/codes.hpp"
 
 namespace fairlead {
@@ -109,7 +109,9 @@ StreamConnection::ReadOutcome StreamConnection::read_into_scratch_buffer() {
   if (!http_excluded_ && detect_http(partial_.empty() ? input : partial_ + std::string(input)))
     return reject_http();
   if (partial_.empty()) {
-    partial_ = input.substr(decode(input));
+    const std::string_view rest = input.substr(decode(input));
+    detail::reserve_buffer(partial_, rest.size());
+    partial_ = rest;
   } else {
     partial_ += input;
     decode_partial();
@@ -122,15 +124,17 @@ StreamConnection::ReadOutcome StreamConnection::read_into_scratch_buffer() {
 StreamConnection::ReadOutcome StreamConnection::read_into_partial() {
   const std::size_t have = partial_.size();
   if (partial_.capacity() < kMaxReadBytes) {
-    std::string larger = loop().recycled_buffer();
+    std::string larger = detail::take_largest_buffer();
     if (larger.capacity() > partial_.capacity()) {
       larger += partial_;
-      partial_ = std::move(larger);
+      partial_.swap(larger);
     }
+    detail::release_buffer(larger);
   }
   // The buffer grows with the bytes received and not with the announced length, which may be false.
   const std::size_t growth = std::clamp(have, kMinDirectReadBytes, kMaxReadBytes);
   const std::size_t room = missing_bytes_ > 0 ? std::min(missing_bytes_, growth) : growth;
+  detail::reserve_buffer(partial_, have + room);
   ByteStream::IoResult io;
   partial_.resize_and_overwrite(have + room, [&](char* data, std::size_t) {
     io = pump_.read(std::span(data + have, room));
@@ -219,7 +223,8 @@ void StreamConnection::decode_partial() {
   }
   undecoded_ = more;
   if (done == partial_.size()) {
-    reset_string(partial_, kMinDirectReadBytes);
+    partial_.clear();
+    detail::release_buffer(partial_);
   } else {
     partial_.erase(0, done);
   }
@@ -231,10 +236,10 @@ bool StreamConnection::adopt_large_frame(std::string_view frame, std::size_t con
   if (frame.size() < kMinDirectReadBytes || 4 * frame.size() < partial_.capacity()) return false;
   const auto at = static_cast<std::size_t>(frame.data() - partial_.data());
   const std::size_t left = partial_.size() - consumed;
-  std::string rest = left < kMinDirectReadBytes ? std::string() : loop().recycled_buffer();
+  std::string rest = left < kMinDirectReadBytes ? std::string() : detail::take_largest_buffer();
+  detail::reserve_buffer(rest, left);
   rest.append(partial_, consumed);
   const Bytes whole = Bytes::adopt(std::move(partial_));
-  loop().recycle_when_unused(whole);
   partial_ = std::move(rest);
   deliver_frame(whole.part(whole.view().substr(at, frame.size())), options_.limits);
   return true;
@@ -279,13 +284,13 @@ std::uint64_t StreamConnection::position_at_backlog(std::size_t bytes) const noe
 
 void StreamConnection::release() {
   pump_.close();
-  reset_string(partial_);
+  detail::keep_buffer(partial_);
 }
 
 void StreamConnection::close_output_and_discard_input() {
   discarding_input_ = true;
   pump_.shutdown_output();
-  reset_string(partial_);
+  detail::keep_buffer(partial_);
   pump_.wait_for_input();
 }
 

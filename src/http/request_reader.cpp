@@ -63,7 +63,7 @@ bool RequestReader::reject(int status, std::string message) {
   state_ = State::refused;
   refusal_ = Refusal{status, std::move(message)};
   reset_string(head_);
-  reset_string(body_);
+  detail::keep_buffer(body_);
   return false;
 }
 
@@ -260,7 +260,7 @@ std::size_t RequestReader::feed_body(std::string_view bytes) {
     state_ = State::complete;
     return available.size();
   }
-  if (body_.empty()) body_.reserve(std::min(expected_body_bytes_, kMaxBodyReserveBytes));
+  if (body_.empty()) detail::reserve_buffer(body_, std::min(expected_body_bytes_, kMaxBodyReserveBytes));
   body_ += available;
   if (body_.size() == expected_body_bytes_) state_ = State::complete;
   return available.size();
@@ -282,12 +282,6 @@ std::size_t RequestReader::feed_chunks(std::string_view bytes) {
   return consumed;
 }
 
-void RequestReader::provide_body_buffer(std::string memory) {
-  if (memory.capacity() <= body_.capacity()) return;
-  memory += body_;
-  body_ = std::move(memory);
-}
-
 void RequestReader::extract_request(Request& into) {
   if (!body_.empty()) request_.body = Bytes::adopt(std::exchange(body_, std::string()));
   into.method.swap(request_.method);
@@ -301,7 +295,7 @@ void RequestReader::extract_request(Request& into) {
 void RequestReader::release_memory() {
   const Request freed(std::move(request_));
   reset_string(head_);
-  reset_string(body_);
+  detail::keep_buffer(body_);
   reset_string(authority_);
   chunk_decoder_.reset();
 }

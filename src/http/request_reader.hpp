@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "fairlead/base/buffer_cache.hpp"
 #include "fairlead/http/server.hpp"
 #include "http/chunk_decoder.hpp"
 
@@ -54,6 +55,7 @@ class RequestReader {
   template <class Read>
   void fill_body(std::size_t room, Read&& read) {
     const std::size_t have = body_.size();
+    detail::reserve_buffer(body_, have + room);
     body_.resize_and_overwrite(have + room, [&](char* data, std::size_t) {
       return have + read(std::span<char>(data + have, room));
     });
@@ -69,10 +71,6 @@ class RequestReader {
   static std::size_t capacity_of_head(const Request& request) noexcept {
     return request.method.capacity() + request.target.capacity() + request.headers.capacity();
   }
-  // Offers an empty string whose allocated memory is used as the buffer of the body, if its capacity exceeds
-  // that of the present buffer. Saves an allocation for a large body.
-  void provide_body_buffer(std::string memory);
-
   // Returns whether the client waits for 100 Continue before it sends the body (Expect: 100-continue).
   bool expects_continue() const noexcept { return state_ == State::body && expects_continue_; }
   void on_continue_sent() noexcept { expects_continue_ = false; }

@@ -17,6 +17,9 @@ constexpr std::size_t kMaxBodyReadBytes = 1u << 20;    // one direct read of a b
 constexpr std::size_t kMaxReadAheadBytes = 64u << 10;  // input that is read while a request has no response
 constexpr std::size_t kMaxReadBytes = 64u << 10;       // one read, which may contain several requests
 constexpr std::size_t kMaxKnownAuthorityBytes = 256;   // of an authority that a connection remembers
+// The first read of a request after one with a large body: most of the next body is then read directly into
+// its buffer.
+constexpr std::size_t kHeadReadBytes = 4u << 10;
 constexpr int kMaxRequestsPerTurn = 64;  // requests of one connection, while no other client waits
 // Size of pipelined responses that are collected for one write.
 constexpr std::size_t kMaxQueuedResponseBytes = 64u << 10;
@@ -77,7 +80,9 @@ bool ServerConnection::read_and_process_input() {
 }
 
 bool ServerConnection::read_some() {
-  const std::span<char> scratch = core_->loop.scratch_buffer().first(kMaxReadBytes);
+  const bool head_only = had_large_body_ && reader_.state() == RequestReader::State::idle;
+  const std::span<char> scratch =
+      core_->loop.scratch_buffer().first(head_only ? kHeadReadBytes : kMaxReadBytes);
   const ByteStream::IoResult io = pump_.read(scratch);
   if (io.status == ByteStream::IoStatus::ok) process_input(std::string_view(scratch.data(), io.bytes));
   return handle_read_result(io, scratch.size());
@@ -85,7 +90,6 @@ bool ServerConnection::read_some() {
 
 bool ServerConnection::read_body() {
   const std::size_t missing = reader_.missing_body_bytes();
-  if (missing >= kMinBodyReadBytes) reader_.provide_body_buffer(core_->loop.recycled_buffer());
   const std::size_t room =
       std::min(missing, std::clamp(reader_.received_body_bytes(), kMinBodyReadBytes, kMaxBodyReadBytes));
   if (!charge_incomplete_request(reader_.received_body_bytes() + room)) return false;
@@ -256,7 +260,7 @@ void ServerConnection::dispatch() {
   const auto exchange = make_cached<ServerExchange>();
   Request& request = exchange->request_;
   reader_.extract_request(request);
-  if (request.body.size() >= kMinBodyReadBytes) core_->loop.recycle_when_unused(request.body);
+  had_large_body_ = request.body.size() >= kMinDirectReadBytes;
   request.principal = peer_principal_;
   RequestAuthentication authentication;
   if (core_->options.authenticator) std::swap(authentication, authentication_);

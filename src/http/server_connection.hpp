@@ -194,8 +194,9 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   bool has_read_request_ = false;         // at least one complete request has been read
   bool read_ahead_turn_posted_ = false;   // process_read_ahead_in_turn() is in the fair queue
   bool input_ended_ = false;
-  bool closing_ = false;    // the connection closes when queue_ is written
-  bool lingering_ = false;  // queue_ is written; input is discarded until the client closes
+  bool had_large_body_ = false;  // of the previous request
+  bool closing_ = false;         // the connection closes when queue_ is written
+  bool lingering_ = false;       // queue_ is written; input is discarded until the client closes
 };
 
 // Implementation of Exchange: passes the response of a handler to the connection.

@@ -33,6 +33,12 @@ constexpr bool is_space(char c) noexcept {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
+// Returns the first `byte` from `p` on, or `end`.
+inline const char* find_byte(char byte, const char* p, const char* end) noexcept {
+  const void* const found = p != end ? std::memchr(p, byte, static_cast<std::size_t>(end - p)) : nullptr;
+  return found != nullptr ? static_cast<const char*>(found) : end;
+}
+
 // Returns the number of digits at the beginning of the eight bytes at `p`. The high half of a digit is 3, and
 // adding 6 to its low half does not carry; a carry out of a byte that is not a digit affects later bytes
 // only. REQUIRES: eight bytes at `p`, a little-endian machine.

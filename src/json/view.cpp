@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "fairlead/base/buffer_cache.hpp"
 #include "json/characters.hpp"
 #include "json/utf8.hpp"
 #include "json/walk.hpp"
@@ -116,6 +117,25 @@ char decode_short_escape(char c) {
   }
 }
 
+// Appends the decoded content of a string to `out`, which is empty.
+void unescape_to(std::string& out, std::string_view content) {
+  detail::reserve_buffer(out, content.size());
+  const char* p = content.data();
+  const char* const end = p + content.size();
+  while (p != end) {
+    const void* found = std::memchr(p, '\\', static_cast<std::size_t>(end - p));
+    const char* escape = found != nullptr ? static_cast<const char*>(found) : end;
+    out.append(p, static_cast<std::size_t>(escape - p));
+    if (escape == end) break;
+    p = escape + 2;
+    if (escape[1] == 'u') {
+      p = append_unicode_escape(out, p, end);
+    } else {
+      out.push_back(decode_short_escape(escape[1]));
+    }
+  }
+}
+
 }  // namespace
 
 View::View(std::string_view text) noexcept : text_(trimmed(text)) {}
@@ -201,8 +221,16 @@ std::optional<double> View::as_double() const noexcept {
 }
 
 std::optional<std::string> View::as_string() const {
-  if (!is(Type::string)) return std::nullopt;
-  return unescape(text_.substr(1, text_.size() - 2));
+  std::optional<std::string> decoded;
+  if (is(Type::string)) unescape_to(decoded.emplace(), unquoted());
+  return decoded;
+}
+
+bool View::read_string(std::string& out) const {
+  if (!is(Type::string)) return false;
+  out.clear();
+  unescape_to(out, unquoted());
+  return true;
 }
 
 std::optional<std::string> View::as_string(std::size_t max_bytes) const {
@@ -214,21 +242,7 @@ std::optional<std::string> View::as_string(std::size_t max_bytes) const {
 
 std::string unescape(std::string_view content) {
   std::string out;
-  out.reserve(content.size());
-  const char* p = content.data();
-  const char* const end = p + content.size();
-  while (p != end) {
-    const void* found = std::memchr(p, '\\', static_cast<std::size_t>(end - p));
-    const char* escape = found != nullptr ? static_cast<const char*>(found) : end;
-    out.append(p, escape);
-    if (escape == end) break;
-    p = escape + 2;
-    if (escape[1] == 'u') {
-      p = append_unicode_escape(out, p, end);
-    } else {
-      out.push_back(decode_short_escape(escape[1]));
-    }
-  }
+  unescape_to(out, content);
   return out;
 }
 

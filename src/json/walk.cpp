@@ -147,6 +147,10 @@ class ContainerSkipper {
 }  // namespace
 
 const char* find_closing_quote_by_windows(const char* p, const char* end, bool& escaped) noexcept {
+  // Most strings have no escape: then their end is the first quote.
+  const char* const quote = find_byte('"', p, end);
+  p = find_byte('\\', p, quote);
+  if (p == quote) return quote;
   EscapeFinder escapes;
   std::array<char, kWindowBytes> last;
   while (p < end) {
@@ -181,10 +185,29 @@ const char* skip_small_container(const char* p, const char* end) noexcept {
   return nullptr;
 }
 
+// Returns the position after a container of a few tokens; null for other containers. Tokens are strings,
+// brackets, and all other single bytes.
+const char* skip_container_of_few_tokens(const char* p, const char* end) noexcept {
+  constexpr int kMaxTokens = 24;
+  int depth = 0;
+  bool escaped = false;
+  for (int tokens = 0; tokens < kMaxTokens && p < end; ++tokens) {
+    if (*p == '"') {
+      p = find_closing_quote(p + 1, end, escaped) + 1;
+      continue;
+    }
+    const char folded = static_cast<char>(*p++ | 0x20);
+    depth += int{folded == '{'} - int{folded == '}'};
+    if (depth == 0) return p;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 const char* skip_container(const char* p, const char* end) noexcept {
   if (const char* after = skip_small_container(p, end)) return after;
+  if (const char* after = skip_container_of_few_tokens(p, end)) return after;
   ContainerSkipper skipper;
   for (; end - p >= kWindowBytes; p += kWindowBytes) {
     const int size = skipper.skip_window(p);

@@ -18,6 +18,15 @@ const char* find_closing_quote_by_windows(const char* p, const char* end, bool& 
 // The same, fast for short strings.
 inline const char* find_closing_quote(const char* p, const char* end, bool& escaped) noexcept {
   constexpr int kShort = 16;
+#if defined(__SSE2__) && !defined(FAIRLEAD_NO_SIMD)
+  if (end - p >= kShort) {
+    const __m128i block = load_block(p);
+    const std::uint64_t quotes = bits_of(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')));
+    const std::uint64_t backslashes = bits_of(_mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
+    if ((quotes | backslashes) == 0) return find_closing_quote_by_windows(p + kShort, end, escaped);
+    if (quotes != 0 && ((quotes - 1) & ~quotes & backslashes) == 0) return p + std::countr_zero(quotes);
+  }
+#endif
   for (int i = 0; i < kShort && p < end; ++i, ++p) {
     if (*p == '"') return p;
     if (*p != '\\') continue;

@@ -1,10 +1,13 @@
 #include "fairlead/json/writer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
+#include "fairlead/base/buffer_cache.hpp"
 #include "json/text_scan.hpp"
 #include "json/utf8.hpp"
 
@@ -18,7 +21,14 @@ void append_number(std::string& out, Number value) {
   const auto [end, problem] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
   assert(problem == std::errc());
   static_cast<void>(problem);
-  out.append(digits.data(), end);
+  out.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
+}
+
+// Makes room for `bytes` more bytes. The capacity at least doubles, so that many short strings do not cause
+// many reallocations.
+inline void make_room(std::string& out, std::size_t bytes) {
+  const std::size_t needed = out.size() + bytes;
+  if (needed > out.capacity()) detail::reserve_buffer(out, std::max(needed, 2 * out.capacity()));
 }
 
 void append_escape(std::string& out, char c) {
@@ -46,19 +56,27 @@ const char* append_sequence(std::string& out, const char* p, const char* end) {
   return p + length;
 }
 
-}  // namespace
+// Appends `value` with quotes. REQUIRES: it needs no escapes.
+inline void append_plain(std::string& out, std::string_view value) {
+  const std::size_t begin = out.size();
+  out.resize_and_overwrite(begin + value.size() + 2, [&](char* text, std::size_t size) {
+    text[begin] = '"';
+    std::memcpy(text + begin + 1, value.data(), value.size());
+    text[size - 1] = '"';
+    return size;
+  });
+}
 
-void append_string(std::string& out, std::string_view value) {
+void append_any_string(std::string& out, std::string_view value) {
   enum class Utf8 { unknown, valid, broken };  // whether the text from the first byte over 0x7f on is UTF-8
   Utf8 utf8 = Utf8::unknown;
   const char* p = value.data();
   const char* const end = p + value.size();
-  out.reserve(out.size() + value.size() + 2);
   out.push_back('"');
   while (p != end) {
     const char* const from = p;
     p = utf8 == Utf8::valid ? skip_plain<PlainBytes::utf8>(p, end) : skip_plain<PlainBytes::ascii>(p, end);
-    out.append(from, p);
+    out.append(from, static_cast<std::size_t>(p - from));
     if (p == end) break;
     if (static_cast<unsigned char>(*p) < 0x80) {
       append_escape(out, *p++);
@@ -69,6 +87,16 @@ void append_string(std::string& out, std::string_view value) {
     }
   }
   out.push_back('"');
+}
+
+}  // namespace
+
+void append_string(std::string& out, std::string_view value) {
+  constexpr std::size_t kShort = 16;  // most short strings are names without escapes
+  make_room(out, value.size() + 2);
+  if (!value.empty() && value.size() <= kShort && std::ranges::all_of(value, is_plain<PlainBytes::ascii>))
+    return append_plain(out, value);
+  append_any_string(out, value);
 }
 
 Raw string(std::string_view value) {
@@ -128,6 +156,7 @@ Writer& Writer::key(std::string_view name) {
 
 Writer& Writer::insert(std::string_view json, bool one_line) {
   before_value();
+  make_room(out_, json.size());
   out_.append(json);
   one_line_ = one_line_ && one_line;
   return *this;
@@ -168,6 +197,20 @@ Writer& Writer::number(double value) {
 Writer& Writer::string(std::string_view value) {
   before_value();
   append_string(out_, value);
+  return *this;
+}
+
+Writer& Writer::raw_with_string(std::string_view before, std::string_view value, std::string_view after) {
+  before_value();
+  make_room(out_, before.size() + value.size() + after.size() + 2);
+  out_.append(before);
+  append_string(out_, value);
+  out_.append(after);
+  return *this;
+}
+
+Writer& Writer::reserve(std::size_t bytes) {
+  make_room(out_, bytes);
   return *this;
 }
 

@@ -22,7 +22,6 @@ namespace {
 
 constexpr std::size_t kMinScratchBytes = 64u << 10;
 constexpr std::size_t kMaxScratchBytes = 1u << 20;
-constexpr std::size_t kMaxRecycledBytes = 4u << 20;
 
 // Writes a line to stderr without allocating memory.
 void report_out_of_memory() noexcept {
@@ -126,8 +125,6 @@ struct Loop::Impl {
   std::vector<std::pair<ServiceKey, std::shared_ptr<void>>> services;
   std::recursive_mutex runner;  // held by the thread that runs the loop
   std::vector<char> scratch;
-  std::array<Bytes, 8> recyclable;
-  std::size_t next_recyclable = 0;
   TurnMeter turn_meter;
   FairQueue fair_queue;
   SpawnedTasks spawned;
@@ -212,24 +209,6 @@ void Loop::grow_scratch_buffer() {
     impl_->scratch.resize(impl_->scratch.size() * 2);
   } catch (const std::bad_alloc&) {
     report_out_of_memory();
-  }
-}
-
-std::string Loop::recycled_buffer() {
-  for (Bytes& block : impl_->recyclable) {
-    std::string buffer = block.reclaim();
-    if (buffer.capacity() >= kMinScratchBytes) return buffer;
-  }
-  return {};
-}
-
-void Loop::recycle_when_unused(const Bytes& block) {
-  if (block.size() > kMaxRecycledBytes) return;
-  const auto free = std::ranges::find_if(impl_->recyclable, &Bytes::empty);
-  if (free != impl_->recyclable.end()) {
-    *free = block;
-  } else {
-    impl_->recyclable[impl_->next_recyclable++ % impl_->recyclable.size()] = block;
   }
 }
 

@@ -16,6 +16,7 @@ namespace fairlead::detail {
 namespace {
 
 constexpr int kMaxEventsPerPoll = 256;
+constexpr std::chrono::seconds kBufferTrimInterval{1};
 
 thread_local const Reactor::ThreadScope* innermost_scope = nullptr;
 
@@ -25,7 +26,7 @@ thread_local const Reactor::ThreadScope* innermost_scope = nullptr;
 
 }  // namespace
 
-Reactor::ThreadScope::ThreadScope(const Reactor& reactor) noexcept
+Reactor::ThreadScope::ThreadScope(const Reactor& reactor)
     : reactor_(&reactor), outer_(std::exchange(innermost_scope, this)) {}
 
 Reactor::ThreadScope::~ThreadScope() {
@@ -123,8 +124,14 @@ void Reactor::wake() noexcept {
 
 // ---- polling ---------------------------------------------------------------------------------------------
 
+void Reactor::arm_trim_timer() {
+  const bool armed = trim_timer_.index_ != TimerEntry::kNotInHeap || trim_timer_.is_linked();
+  if (!armed && cached_buffer_bytes() > 0) arm(trim_timer_, Clock::now() + kBufferTrimInterval);
+}
+
 void Reactor::poll() {
   take_remote_callbacks();
+  arm_trim_timer();
   std::array<epoll_event, kMaxEventsPerPoll> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), kMaxEventsPerPoll, poll_timeout());
   bool woken = false;

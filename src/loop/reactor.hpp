@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "fairlead/base/buffer_cache.hpp"
 #include "fairlead/base/fifo.hpp"
 #include "fairlead/loop/descriptor.hpp"
 #include "fairlead/loop/loop.hpp"
@@ -82,7 +83,7 @@ class Reactor {
   // While it exists, the thread that has made it runs the reactor.
   class ThreadScope {
    public:
-    explicit ThreadScope(const Reactor& reactor) noexcept;
+    explicit ThreadScope(const Reactor& reactor);
     ~ThreadScope();
     ThreadScope(const ThreadScope&) = delete;
 
@@ -90,13 +91,21 @@ class Reactor {
     friend class Reactor;
     const Reactor* reactor_;
     const ThreadScope* outer_;  // of another loop, one of whose callbacks runs this one
+    BufferCacheScope buffers_;
   };
 
  private:
   using ReadyList = boost::intrusive::list<Ready, boost::intrusive::base_hook<Hook>,
                                            boost::intrusive::constant_time_size<false>>;
 
+  // Frees large buffers that are not used.
+  class BufferTrimTimer final : public TimerEntry {
+   public:
+    void run() override { trim_buffers(); }
+  };
+
   void poll();
+  void arm_trim_timer();
   void take_remote_callbacks();
   int poll_timeout() const;
   void enqueue_due_timers();
@@ -116,6 +125,7 @@ class Reactor {
   bool has_polled_ = false;          // what ready_ posts in this iteration is not due yet
   std::vector<TimerEntry*> timers_;  // binary heap, the earliest first
   std::uint64_t last_order_ = 0;
+  BufferTrimTimer trim_timer_;
   std::atomic<bool> stopped_ = false;
   std::atomic<bool> has_remote_ = false;
   std::mutex mutex_;

@@ -307,6 +307,7 @@ void ClientSession::store_server_description(const json::Raw& result) {
   };
   const json::Members view(json::View(result), {"capabilities", "_meta", "serverInfo", "instructions"});
   replace(server_capabilities_, raw_part(result, view["capabilities"]));
+  server_declares_core_tasks_ = !server_capabilities()["tasks"]["requests"]["tools"]["call"].absent();
   const json::View modern_info = view["_meta"]["io.modelcontextprotocol/serverInfo"];
   replace(server_info_, raw_part(result, modern_info.absent() ? view["serverInfo"] : modern_info));
   server_instructions_ = view["instructions"].as_string().value_or("");

@@ -9,6 +9,13 @@
 
 namespace fairlead::mcp {
 
+namespace {
+
+// Results of tools up to this size are read at once, others in slices.
+constexpr std::size_t kMaxSmallResultBytes = 16u << 10;
+
+}  // namespace
+
 Task<Result<std::vector<json::Raw>>> ClientSession::list(std::string method, std::string member) {
   const auto keep_alive = self();
   const ListLimits& limits = options_.list_limits;
@@ -140,21 +147,60 @@ Task<Result<ToolResult>> ClientSession::call_tool(std::string name, json::Raw ar
                                                   ClientCallOptions options) {
   const auto keep_alive = self();
   schedule_schema_compilation(name);
-  json::Writer params;
-  params.begin_object().key("name").string(name);
-  if (!arguments.absent()) params.key("arguments").raw(arguments);
-  params.end_object();
+  RequestParams params = RequestParams::of_tool_call(name, arguments);
   Result<json::IndexedRaw> response =
-      co_await request_indexed("tools/call", params.finish(), std::move(options));
+      co_await serve_request("tools/call", std::move(params), std::move(options));
   if (!response) co_return response.error();
+  if (response->text().size() <= kMaxSmallResultBytes) co_return read_small_tool_result(name, *response);
   Result<ToolResult> result = co_await read_tool_result(name, std::move(*response));
   co_return result;
+}
+
+namespace {
+
+// Sets all members except `content`, which it returns.
+json::View read_result_members(ToolResult& result, const json::IndexedRaw& response) {
+  json::View content;
+  response.members().each(response.text(), [&](std::string_view key, bool escaped, std::string_view value) {
+    const json::View view(value);
+    if (json::key_equals(key, escaped, "content")) {
+      content = view;
+    } else if (json::key_equals(key, escaped, "structuredContent")) {
+      result.structured = raw_part(response.raw(), view);
+    } else if (json::key_equals(key, escaped, "isError")) {
+      result.is_error = view.as_bool().value_or(false);
+    } else if (json::key_equals(key, escaped, "_meta")) {
+      result.meta = raw_part(response.raw(), view);
+    }
+    return true;
+  });
+  return content;
+}
+
+}  // namespace
+
+Result<ToolResult> ClientSession::read_small_tool_result(const std::string& name,
+                                                         const json::IndexedRaw& response) {
+  ToolResult result;
+  const json::View content = read_result_members(result, response);
+  const std::size_t limit = options_.list_limits.max_list_entries;
+  if (content.is(json::Type::array)) {
+    json::ElementWalk walk(content.text());
+    while (walk.next()) {
+      if (result.content.size() == limit)
+        return list_limit_error("the content of tool " + name, "max_list_entries", limit);
+      result.content.push_back(Content(raw_part(response.raw(), json::View(walk.value()))));
+    }
+  }
+  const Result<void> valid = validate_output(name, result);
+  if (!valid) return valid.error();
+  return result;
 }
 
 Task<Result<ToolResult>> ClientSession::read_tool_result(std::string name, json::IndexedRaw response) {
   const auto keep_alive = self();
   ToolResult result;
-  const json::View content = response["content"];
+  const json::View content = read_result_members(result, response);
   if (content.is(json::Type::array)) {
     const std::size_t limit = options_.list_limits.max_list_entries;
     Slices slices;
@@ -166,9 +212,6 @@ Task<Result<ToolResult>> ClientSession::read_tool_result(std::string name, json:
       if (slices.due(walk.value().size())) co_await sleep_for(loop_, Slices::kPause);
     }
   }
-  result.structured = response.raw_member("structuredContent");
-  result.is_error = response["isError"].as_bool().value_or(false);
-  result.meta = response.raw_member("_meta");
   if (response.text().size() > Slices::kLargeMessageBytes) co_await sleep_for(loop_, Slices::kPause);
   const Result<void> valid = validate_output(name, result);
   if (!valid) co_return valid.error();

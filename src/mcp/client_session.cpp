@@ -57,16 +57,16 @@ void ClientSession::write_capabilities(json::Writer& out, Revision revision) con
 
 // ---- requests -------------------------------------------------------------------------------------------
 
-Task<Result<json::IndexedRaw>> ClientSession::send_request(std::string method, CallOptions call_options) {
-  const Result<rpc::Message> response = co_await peer_->forward(method, std::move(call_options));
-  if (!response) co_return response.error();
-  if (response->is(rpc::Kind::error)) co_return response->remote_error();
+Result<json::IndexedRaw> ClientSession::result_of(std::string_view method,
+                                                  const Result<rpc::Message>& response) const {
+  if (!response) return response.error();
+  if (response->is(rpc::Kind::error)) return response->remote_error();
   const std::size_t limit = options_.list_limits.max_message_members;
   if (response->members().member_count() > limit)
-    co_return Error(
-        ErrorKind::resource_exhausted,
-        "the result of " + method + " has more than max_message_members (" + std::to_string(limit) + ")");
-  co_return response->indexed_result();
+    return Error(ErrorKind::resource_exhausted, "the result of " + std::string(method) +
+                                                    " has more than max_message_members (" +
+                                                    std::to_string(limit) + ")");
+  return response->indexed_result();
 }
 
 std::vector<std::pair<std::string_view, json::Raw>> ClientSession::envelope_members(
@@ -130,11 +130,14 @@ json::Raw ClientSession::with_envelope(const json::Raw& params) const {
 }
 
 rpc::Rope ClientSession::encode_round(std::string_view id, std::string_view method,
-                                      const RequestParams& params, Round round) const {
-  if (params.raw().absent() && !is_modern(revision_) && !round.wants_progress)
-    return rpc::make_request(id, method, params.raw());
-  if (round.wants_progress) round.token = id;
-  return rpc::make_request(id, method, with_round_members(params, round).parts(), params.raw().is_one_line());
+                                      const RequestParams& params, const Round& round) const {
+  const bool adds_members = is_modern(revision_) || round.wants_progress || !round.input_responses.absent() ||
+                            !round.request_state.empty();
+  if (!adds_members) return rpc::make_request(id, method, params.raw());
+  Round with_token = round;
+  if (round.wants_progress) with_token.token = id;
+  return rpc::make_request(id, method, with_round_members(params, with_token).parts(),
+                           params.raw().is_one_line());
 }
 
 namespace {
@@ -158,8 +161,9 @@ CallOptions to_call_options(const ClientCallOptions& options) {
 
 Task<Result<json::Raw>> ClientSession::request(std::string method, json::Raw params,
                                                ClientCallOptions options) {
-  const Result<json::IndexedRaw> response =
-      co_await request_indexed(std::move(method), std::move(params), std::move(options));
+  Task<Result<json::IndexedRaw>> sent =
+      request_indexed(std::move(method), std::move(params), std::move(options));
+  const Result<json::IndexedRaw> response = co_await sent;
   if (!response) co_return response.error();
   co_return response->raw();
 }
@@ -167,17 +171,33 @@ Task<Result<json::Raw>> ClientSession::request(std::string method, json::Raw par
 Task<Result<json::IndexedRaw>> ClientSession::request_indexed(std::string method, json::Raw params,
                                                               ClientCallOptions options) {
   const auto keep_alive = self();
+  RequestParams read = co_await RequestParams::read(loop_, std::move(params));
+  Result<json::IndexedRaw> response =
+      co_await serve_request(std::move(method), std::move(read), std::move(options));
+  co_return response;
+}
+
+// Not a coroutine: most requests need neither a reconnect nor a stale result.
+Task<Result<json::IndexedRaw>> ClientSession::serve_request(std::string method, RequestParams params,
+                                                            ClientCallOptions options) {
   if (options_.cache_results && is_modern(revision_)) {
-    if (std::optional<json::IndexedRaw> cached = cache_.find(method, json::View(params), Clock::now()))
-      co_return *cached;
+    if (std::optional<json::IndexedRaw> cached = cache_.find(method, params.view(), Clock::now()))
+      return ready_task<Result<json::IndexedRaw>>(std::move(*cached));
   }
+  if (needs_reconnect() || options_.stale_on_error)
+    return reconnect_and_request(std::move(method), std::move(params), std::move(options));
+  return request_to_completion(std::move(method), std::move(params), std::move(options));
+}
+
+Task<Result<json::IndexedRaw>> ClientSession::reconnect_and_request(std::string method, RequestParams params,
+                                                                    ClientCallOptions options) {
   if (needs_reconnect()) {
     const Result<void> reconnected = co_await reconnect();
-    if (!reconnected) co_return stale_result_or(reconnected.error(), method, params);
+    if (!reconnected) co_return stale_result_or(reconnected.error(), method, params.raw());
   }
   Result<json::IndexedRaw> response = co_await request_to_completion(method, params, std::move(options));
   if (response || !options_.stale_on_error) co_return response;
-  co_return stale_result_or(std::move(response), method, params);
+  co_return stale_result_or(std::move(response), method, params.raw());
 }
 
 // An error that the server itself has returned, or a cancellation, is not replaced by a stale result.
@@ -193,19 +213,19 @@ Result<json::IndexedRaw> ClientSession::stale_result_or(Result<json::IndexedRaw>
   return *cached;
 }
 
-Task<Result<json::IndexedRaw>> ClientSession::run_rounds(std::string method, RequestParams params,
-                                                         ClientCallOptions options) {
+Task<Result<json::IndexedRaw>> ClientSession::run_rounds(std::string_view method, const RequestParams& params,
+                                                         const ClientCallOptions& options) {
   Round round;
   round.wants_progress = static_cast<bool>(options.on_progress);
   const bool may_cache = options_.cache_results && is_modern(revision_);
   const std::uint64_t request_generation = cache_.generation();
   bool listed_again = false;
   for (int count = 0; count <= kMaxRounds; ++count) {
+    const auto encode = [&](std::string_view id) { return encode_round(id, method, params, round); };
     CallOptions call_options = to_call_options(options);
-    call_options.request_for_id = [&](std::string_view id) {
-      return encode_round(id, method, params, round);
-    };
-    Result<json::IndexedRaw> response = co_await send_request(method, std::move(call_options));
+    call_options.request_for_id = std::cref(encode);  // small enough to be stored without an allocation
+    const Result<rpc::Message> message = co_await peer_->forward(method, std::move(call_options));
+    Result<json::IndexedRaw> response = result_of(method, message);
     if (!response && response.error().detail().rpc_code == rpc::kInvalidParams && !params.cursor().absent())
       cache_.erase_pages(method);
     // The server rejected the HTTP headers, so the header annotations of the tool have changed: request
@@ -308,7 +328,7 @@ Task<Result<void>> ClientSession::send_log_level(std::optional<std::chrono::mill
   ClientCallOptions options;
   options.timeout = timeout;
   const Result<json::IndexedRaw> response =
-      co_await request_to_completion("logging/setLevel", params.finish(), std::move(options));
+      co_await request_to_completion("logging/setLevel", RequestParams(params.finish()), std::move(options));
   if (!response) co_return response.error();
   co_return Result<void>();
 }

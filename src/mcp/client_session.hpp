@@ -146,15 +146,22 @@ class ClientSession final : public Client {
   // Like request(), but returns the result with the index of its members.
   Task<Result<json::IndexedRaw>> request_indexed(std::string method, json::Raw params,
                                                  ClientCallOptions options);
-  // Sends the request that `call_options.request_for_id` encodes, once, and returns its result.
-  Task<Result<json::IndexedRaw>> send_request(std::string method, CallOptions call_options);
+  // The same for params that were read. Returns a cached result, or reconnects if necessary and sends the
+  // request. REQUIRES: the caller keeps this object alive.
+  Task<Result<json::IndexedRaw>> serve_request(std::string method, RequestParams params,
+                                               ClientCallOptions options);
+  Task<Result<json::IndexedRaw>> reconnect_and_request(std::string method, RequestParams params,
+                                                       ClientCallOptions options);
+  // Returns the result or the error that a response contains.
+  Result<json::IndexedRaw> result_of(std::string_view method, const Result<rpc::Message>& response) const;
   // Sends a request on the current connection. In the modern era, while the server returns input requests,
-  // sends the request again with the input responses. The result of a tool call may be a task.
-  Task<Result<json::IndexedRaw>> run_rounds(std::string method, RequestParams params,
-                                            ClientCallOptions options);
+  // sends the request again with the input responses. The result of a tool call may be a task. REQUIRES: the
+  // arguments outlive the task.
+  Task<Result<json::IndexedRaw>> run_rounds(std::string_view method, const RequestParams& params,
+                                            const ClientCallOptions& options);
   // Like run_rounds(), but if the result is a task, polls the task and returns its result. Also handles URL
   // elicitations that the server requires before it serves the request (client_tasks.cpp).
-  Task<Result<json::IndexedRaw>> request_to_completion(std::string method, json::Raw params,
+  Task<Result<json::IndexedRaw>> request_to_completion(std::string method, RequestParams params,
                                                        ClientCallOptions options);
   Task<Result<void>> send_log_level(std::optional<std::chrono::milliseconds> timeout);
   // Returns `response`, which is an error, or if stale_on_error allows it the cached result, even if that has
@@ -167,7 +174,7 @@ class ClientSession final : public Client {
   json::Splice with_round_members(const RequestParams& params, const Round& round) const;
   json::Raw with_envelope(const json::Raw& params) const;
   rpc::Rope encode_round(std::string_view id, std::string_view method, const RequestParams& params,
-                         Round round) const;
+                         const Round& round) const;
   // Calls the handler of each input request and returns the input responses by key.
   Task<Result<json::Raw>> answer_input_requests(json::Raw input_requests);
   // Handles a request or a notification of the server.
@@ -207,6 +214,7 @@ class ClientSession final : public Client {
   Revision revision_ = kNewestRevision;
   json::Raw server_info_;
   json::Raw server_capabilities_;
+  bool server_declares_core_tasks_ = false;
   std::string server_instructions_;
   // The output schema of a tool. It is compiled when it is first used, because a list may have many tools.
   struct OutputSchema {
@@ -235,7 +243,9 @@ class ClientSession final : public Client {
 
   // Tasks (client_tasks.cpp): tasks of the server, and tasks that this client runs for the server.
   // Whether the server can run tool calls as tasks that the client requests (revision 2025-11-25).
-  bool server_supports_core_tasks() const;
+  bool server_supports_core_tasks() const {
+    return revision_ == Revision::r2025_11_25 && server_declares_core_tasks_;
+  }
   // Returns whether calls of the tool must run as tasks. May request tools/list.
   Task<bool> requires_task(std::string tool);
   std::set<std::string> task_required_tools_;  // revision 2025-11-25: tools with taskSupport `required`
@@ -253,6 +263,8 @@ class ClientSession final : public Client {
   // Reads the result of a tool and validates it against the output schema. Reading and validating a large
   // result take separate turns of the loop.
   Task<Result<ToolResult>> read_tool_result(std::string name, json::IndexedRaw response);
+  // The same for a small result, at once.
+  Result<ToolResult> read_small_tool_result(const std::string& name, const json::IndexedRaw& response);
   Result<void> validate_output(const std::string& name, const ToolResult& result);
   // Creates and starts a task that serves a request of the server. Returns the answer that contains the task.
   Answer start_task_for(const Request& request);

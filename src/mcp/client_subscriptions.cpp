@@ -189,8 +189,8 @@ Task<Result<void>> ClientSession::subscribe_legacy(std::shared_ptr<Subscription>
   for (const std::string& uri : subscription->filter.uris) {
     if (++subscription_counts_by_uri_[uri] == 1) {
       ClientCallOptions options;
-      const Result<json::IndexedRaw> response =
-          co_await request_to_completion("resources/subscribe", uri_params(uri), std::move(options));
+      const Result<json::IndexedRaw> response = co_await request_to_completion(
+          "resources/subscribe", RequestParams(uri_params(uri)), std::move(options));
       if (!response) {
         if (--subscription_counts_by_uri_[uri] == 0) subscription_counts_by_uri_.erase(uri);
         static_cast<void>(co_await unsubscribe_legacy(subscription));
@@ -208,8 +208,8 @@ Task<Result<void>> ClientSession::unsubscribe_legacy(std::shared_ptr<Subscriptio
     if (--subscription_counts_by_uri_[uri] > 0) continue;
     subscription_counts_by_uri_.erase(uri);
     ClientCallOptions options;
-    const Result<json::IndexedRaw> response =
-        co_await request_to_completion("resources/unsubscribe", uri_params(uri), std::move(options));
+    const Result<json::IndexedRaw> response = co_await request_to_completion(
+        "resources/unsubscribe", RequestParams(uri_params(uri)), std::move(options));
     if (!response) outcome = response.error();
   }
   co_return outcome;

@@ -23,14 +23,6 @@ constexpr std::chrono::milliseconds kMinPollInterval = 20ms;
 constexpr std::chrono::milliseconds kMaxPollInterval = 60s;
 constexpr std::chrono::milliseconds kDefaultPollInterval = 1s;
 
-json::Raw tool_call_params(const std::string& name, const json::Raw& arguments) {
-  json::Writer params;
-  params.begin_object().key("name").string(name);
-  if (!arguments.absent()) params.key("arguments").raw(arguments);
-  params.end_object();
-  return params.finish();
-}
-
 // Returns the member `task` of the params of a tools/call request, as JSON.
 std::string task_param_json(std::optional<std::chrono::milliseconds> ttl) {
   return ttl ? R"({"ttl":)" + std::to_string(ttl->count()) + "}" : "{}";
@@ -77,6 +69,16 @@ std::optional<Error> check_result_member_count(const json::IndexedRaw& result, s
   if (result.members().member_count() <= limit) return std::nullopt;
   return Error(ErrorKind::resource_exhausted,
                "the result of the task has more than max_message_members (" + std::to_string(limit) + ")");
+}
+
+// Returns false if the response certainly contains a result and not a task.
+bool may_be_task(const json::IndexedRaw& response) {
+  bool found = false;
+  response.members().each(response.text(), [&](std::string_view key, bool escaped, std::string_view) {
+    found = found || json::key_equals(key, escaped, "task") || json::key_equals(key, escaped, "resultType");
+    return !found;
+  });
+  return found;
 }
 
 // Cancels a task at the server. Spawned on the loop; its result is ignored.
@@ -132,21 +134,16 @@ Task<Result<std::vector<TaskInfo>>> Client::task_list() {
 
 // ---- calls that become tasks ----------------------------------------------------------------------------
 
-bool ClientSession::server_supports_core_tasks() const {
-  return revision_ == Revision::r2025_11_25 &&
-         !server_capabilities()["tasks"]["requests"]["tools"]["call"].absent();
-}
-
 std::optional<TaskInfo> ClientSession::task_from(const json::IndexedRaw& response) const {
   if (is_modern(revision_))
     return response["resultType"].as_string() == "task" ? TaskInfo::parse(response.raw()) : std::nullopt;
-  return TaskInfo::parse(response.raw_member("task"));
+  const json::Raw task = response.raw_member("task");
+  return task.absent() ? std::nullopt : TaskInfo::parse(task);
 }
 
 // Servers of revision 2025-11-25 declare in the tools/list result which tools must run as tasks. If the
 // client has not requested tools/list yet, it does so once for this purpose.
 Task<bool> ClientSession::requires_task(std::string tool) {
-  if (!options_.accept_tasks || !server_supports_core_tasks()) co_return false;
   if (!tools_list_requested_) {
     tools_list_requested_ = true;
     const Result<std::vector<json::Raw>> listed = co_await list("tools/list", "tools");
@@ -155,11 +152,11 @@ Task<bool> ClientSession::requires_task(std::string tool) {
   co_return task_required_tools_.contains(tool);
 }
 
-Task<Result<json::IndexedRaw>> ClientSession::request_to_completion(std::string method, json::Raw raw_params,
+Task<Result<json::IndexedRaw>> ClientSession::request_to_completion(std::string method, RequestParams params,
                                                                     ClientCallOptions options) {
-  RequestParams params = co_await RequestParams::read(loop_, std::move(raw_params));
   const bool is_call = method == "tools/call";
-  if (is_call && params.task().absent() && params.view().is(json::Type::object)) {
+  const bool may_require_task = is_call && options_.accept_tasks && server_supports_core_tasks();
+  if (may_require_task && params.task().absent() && params.view().is(json::Type::object)) {
     const bool task_required = co_await requires_task(params.name().as_string().value_or(""));
     if (task_required) params = params.with_task(task_param_json(std::nullopt));
   }
@@ -173,7 +170,7 @@ Task<Result<json::IndexedRaw>> ClientSession::request_to_completion(std::string 
       if (accepted) continue;
       co_return response;
     }
-    if (!response || !is_call) co_return response;
+    if (!response || !is_call || !may_be_task(*response)) co_return response;
     std::optional<TaskInfo> task = task_from(*response);
     if (!task && (*response)["resultType"].as_string() == "task") co_return invalid_task_error();
     if (!task) co_return response;
@@ -187,10 +184,9 @@ Task<Result<TaskInfo>> ClientSession::call_tool_as_task(std::string name, json::
                                                         ClientCallOptions options,
                                                         std::optional<std::chrono::milliseconds> ttl) {
   const auto keep_alive = self();
-  RequestParams params = co_await RequestParams::read(loop_, tool_call_params(name, arguments));
+  RequestParams params = RequestParams::of_tool_call(name, arguments);
   if (server_supports_core_tasks()) params = params.with_task(task_param_json(ttl));
-  const Result<json::IndexedRaw> response =
-      co_await run_rounds("tools/call", std::move(params), std::move(options));
+  const Result<json::IndexedRaw> response = co_await run_rounds("tools/call", params, options);
   if (!response) co_return response.error();
   std::optional<TaskInfo> task = task_from(*response);
   if (task) co_return std::move(*task);
@@ -244,8 +240,7 @@ Task<Result<json::IndexedRaw>> ClientSession::await_task(TaskInfo task, ClientCa
                                     : std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
       waiting_options.stop = options.stop;
       const RequestParams params(task_id_params(task.id));
-      Result<json::IndexedRaw> result =
-          co_await run_rounds("tasks/result", params, std::move(waiting_options));
+      Result<json::IndexedRaw> result = co_await run_rounds("tasks/result", params, waiting_options);
       const ErrorKind kind = result ? ErrorKind::remote : result.error().kind();
       if (kind == ErrorKind::timeout || kind == ErrorKind::cancelled)
         loop_.spawn(cancel_task(keep_alive, task.id));
@@ -266,8 +261,7 @@ Task<Result<json::IndexedRaw>> ClientSession::await_task(TaskInfo task, ClientCa
     ClientCallOptions polling_options;
     polling_options.timeout = options.timeout;
     const RequestParams params(task_id_params(task.id));
-    const Result<json::IndexedRaw> polled =
-        co_await run_rounds("tasks/get", params, std::move(polling_options));
+    const Result<json::IndexedRaw> polled = co_await run_rounds("tasks/get", params, polling_options);
     if (!polled) co_return polled.error();
     std::optional<TaskInfo> next = TaskInfo::parse(polled->raw());
     if (!next) co_return invalid_task_error();

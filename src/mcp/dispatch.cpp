@@ -18,7 +18,7 @@ bool is_own_tool(const FeatureRequest& request, const MethodInfo& method) {
   return name && request.server->catalogue()->tools.find(*name);
 }
 
-Task<Answer> serve_feature(FeatureRequest request, const MethodInfo& method) {
+Task<Answer> serve_feature(FeatureRequest&& request, const MethodInfo& method) {
   if (request.server->backend && !is_own_tool(request, method)) {
     BackendRequest backend_request(std::move(request.message), request.state->facts, Context(request.state));
     return request.server->backend->serve(std::move(backend_request));

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "fairlead/json/writer.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "json/splice.hpp"
 #include "json/walk.hpp"
@@ -37,6 +38,18 @@ Task<RequestParams> RequestParams::read(Loop& loop, json::Raw params) {
     if (slices.due(walk.value().size())) co_await sleep_for(loop, Slices::kPause);
   }
   co_return read;
+}
+
+RequestParams RequestParams::of_tool_call(std::string_view name, const json::Raw& arguments) {
+  constexpr std::string_view kBegin = "{\"name\":";
+  std::string quoted;
+  json::append_string(quoted, name);
+  const std::string_view key = arguments.absent() ? "" : ",\"arguments\":";
+  RequestParams params;
+  params.raw_ =
+      json::Raw::trusted(Bytes::join(kBegin, quoted, key, arguments.text(), "}"), arguments.is_one_line());
+  params.name_ = json::View(params.raw_.text().substr(kBegin.size(), quoted.size()));
+  return params;
 }
 
 RequestParams RequestParams::with_task(std::string_view task) const {

@@ -2,6 +2,8 @@
 // reads. All these members are found in one pass. Private to the layer.
 #pragma once
 
+#include <string_view>
+
 #include "fairlead/json/raw.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/loop/task.hpp"
@@ -19,6 +21,8 @@ class RequestParams {
   explicit RequestParams(json::Raw params);
   // Reads `params` in slices, between which the loop serves others.
   static Task<RequestParams> read(Loop& loop, json::Raw params);
+  // Returns the params of a call of the tool `name`. `arguments` is an object or absent.
+  static RequestParams of_tool_call(std::string_view name, const json::Raw& arguments);
 
   const json::Raw& raw() const noexcept { return raw_; }
   json::View view() const noexcept { return json::View(raw_); }

@@ -10,23 +10,41 @@ namespace fairlead::mcp {
 
 namespace {
 
+constexpr std::size_t kResultOverheadBytes = 192;  // of a small result, in addition to its texts
+
+std::size_t estimated_size(const ToolResult& result) {
+  std::size_t size = kResultOverheadBytes + result.structured.text().size();
+  for (const Content& content : result.content) size += content.raw().text().size() + 1;
+  if (result.unencoded_text) return size + result.unencoded_text->size();
+  return result.content.empty() ? size + result.structured.text().size() : size;
+}
+
+void write_text_block(json::Writer& out, std::string_view text) {
+  out.raw_with_string(R"({"type":"text","text":)", text, "}");
+}
+
+// Encodes the result into one buffer, which then is the result of the response.
 json::Raw encode(const FeatureRequest& request, const ToolResult& result) {
   const Revision revision = request.state->revision;
   ResultWriter writer(*request.server, revision);
-  writer.out().key("content").begin_array();
-  for (const Content& content : result.content) writer.out().raw(content.for_revision(revision).raw());
-  // Clients of older revisions receive structured content only as text.
-  if (result.content.empty() && !result.structured.absent())
-    writer.out().raw(Content::text(result.structured.text()).raw());
-  writer.out().end_array();
+  json::Writer& out = writer.out();
+  out.reserve(estimated_size(result)).key("content").begin_array();
+  for (const Content& content : result.content) out.raw(content.for_revision(revision).raw());
+  if (result.unencoded_text) {
+    write_text_block(out, *result.unencoded_text);
+  } else if (result.content.empty() && !result.structured.absent()) {
+    // Clients of older revisions receive structured content only as text.
+    write_text_block(out, result.structured.text());
+  }
+  out.end_array();
   if (!result.structured.absent() && revision >= Revision::r2025_06_18) {
     const bool wrap = !is_modern(revision) && !json::View(result.structured).is(json::Type::object);
-    writer.out().key("structuredContent");
-    if (wrap) writer.out().begin_object().key("result");
-    writer.out().raw(result.structured);
-    if (wrap) writer.out().end_object();
+    out.key("structuredContent");
+    if (wrap) out.begin_object().key("result");
+    out.raw(result.structured);
+    if (wrap) out.end_object();
   }
-  if (result.is_error) writer.out().key("isError").boolean(true);
+  if (result.is_error) out.key("isError").boolean(true);
   return writer.finish(result.meta);
 }
 
@@ -34,26 +52,26 @@ json::Raw encode(const FeatureRequest& request, const ToolResult& result) {
 
 ResolvedToolCall resolve_tool_call(const FeatureRequest& request) {
   ResolvedToolCall resolved;
-  const std::optional<std::string> name = request.find_param("name").as_string();
-  const json::View arguments = request.find_param("arguments");
+  const CallFacts& facts = *request.state->facts;
+  const std::optional<std::string_view> name = facts.target_text();
+  const json::View arguments = facts.arguments;
   // Clients of the Go SDK send null for a nil map.
   const bool none = arguments.absent() || arguments.is(json::Type::null);
   resolved.catalogue = request.server->catalogue();
   if (!name) {
     resolved.rejection = rpc::invalid_params("name is not a string");
   } else if (!(resolved.entry = resolved.catalogue->tools.find(*name))) {
-    resolved.rejection = rpc::invalid_params("Unknown tool: " + *name);
+    resolved.rejection = rpc::invalid_params("Unknown tool: " + *facts.name.as_string());
   } else if (!none && !arguments.is(json::Type::object)) {
     resolved.rejection = rpc::invalid_params("arguments is not an object");
   } else {
     resolved.arguments = none ? json::Raw::trusted(Bytes::constant("{}"), true)
                               : json::Raw::trusted(request.params.bytes().part(arguments.text()),
                                                    request.params.is_one_line());
-    const auto violation = resolved.entry->input_schema
-                               ? resolved.entry->input_schema->validate(resolved.arguments.text())
-                               : std::nullopt;
+    if (!resolved.entry->input_schema) return resolved;
+    const auto violation = resolved.entry->input_schema->validate(resolved.arguments.text());
     if (!violation) return resolved;
-    const std::string text = "Invalid arguments for tool " + *name + ": " + violation->message;
+    const std::string text = "Invalid arguments for tool " + std::string(*name) + ": " + violation->message;
     if (request.state->revision >= Revision::r2025_11_25) {
       resolved.rejection = Answer(encode(request, ToolResult::error(text)));
     } else {
@@ -107,19 +125,7 @@ Answer call_plain_handler(const FeatureRequest& request, const ResolvedToolCall&
   }
 }
 
-}  // namespace
-
-Task<Answer> handle_call_tool(FeatureRequest request) {
-  // Large arguments are read, validated and decoded in separate turns of the loop.
-  const bool large = request.params.text().size() > Slices::kLargeMessageBytes;
-  if (large) co_await sleep_for(request.state->link->loop(), Slices::kPause);
-  ResolvedToolCall resolved = resolve_tool_call(request);
-  if (resolved.rejection) co_return std::move(*resolved.rejection);
-  if (large) co_await sleep_for(request.state->link->loop(), Slices::kPause);
-  const Result<bool> as_task = must_start_as_task(request, *resolved.entry);
-  if (!as_task) co_return as_task.error();
-  if (*as_task) co_return start_task(request, resolved);
-  if (resolved.entry->plain_handler) co_return call_plain_handler(request, resolved);
+Task<Answer> run_coroutine_handler(FeatureRequest request, ResolvedToolCall resolved) {
   const Result<void> collected = collect_input_responses(request);
   if (!collected) co_return collected.error();
   HandlerOutcome<ToolResult> outcome = co_await run_handler(
@@ -128,6 +134,35 @@ Task<Answer> handle_call_tool(FeatureRequest request) {
   if (outcome.thrown) co_return answer_for_exception(request, outcome.thrown);
   if (!outcome.result) co_return input_required_result(request);
   co_return answer_for_result(request, *resolved.entry, *outcome.result);
+}
+
+// Not a coroutine: a call of a plain handler needs no further coroutine frame.
+Task<Answer> call_resolved_tool(FeatureRequest&& request, ResolvedToolCall&& resolved) {
+  if (resolved.rejection) return ready_task(std::move(*resolved.rejection));
+  const Result<bool> as_task = must_start_as_task(request, *resolved.entry);
+  if (!as_task) return ready_task<Answer>(as_task.error());
+  if (*as_task) return ready_task(start_task(request, resolved));
+  if (resolved.entry->plain_handler) return ready_task(call_plain_handler(request, resolved));
+  return run_coroutine_handler(std::move(request), std::move(resolved));
+}
+
+// Large arguments are read, validated and decoded in separate turns of the loop.
+Task<Answer> call_tool_in_turns(FeatureRequest request) {
+  co_await sleep_for(request.state->link->loop(), Slices::kPause);
+  ResolvedToolCall resolved = resolve_tool_call(request);
+  if (!resolved.rejection) co_await sleep_for(request.state->link->loop(), Slices::kPause);
+  Task<Answer> call = call_resolved_tool(std::move(request), std::move(resolved));
+  Answer answer = co_await call;
+  co_return answer;
+}
+
+}  // namespace
+
+Task<Answer> handle_call_tool(FeatureRequest&& request) {
+  if (request.params.text().size() > Slices::kLargeMessageBytes)
+    return call_tool_in_turns(std::move(request));
+  ResolvedToolCall resolved = resolve_tool_call(request);
+  return call_resolved_tool(std::move(request), std::move(resolved));
 }
 
 }  // namespace fairlead::mcp

@@ -22,7 +22,7 @@ struct ResolvedToolCall {
 ResolvedToolCall resolve_tool_call(const FeatureRequest& request);
 
 // Serves tools/call.
-Task<Answer> handle_call_tool(FeatureRequest request);
+Task<Answer> handle_call_tool(FeatureRequest&& request);
 
 // Return the answer for the result or the exception of a handler.
 Answer answer_for_result(const FeatureRequest& request, const ToolEntry& tool,

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "fairlead/base/buffer_cache.hpp"
 #include "fairlead/json/writer.hpp"
 
 namespace fairlead::rpc {
@@ -24,8 +25,9 @@ Rope wrap_body(std::string_view head, const json::Raw& body) {
 }
 
 std::string request_head(std::string_view id, std::string_view method) {
-  std::string head = "{\"jsonrpc\":\"2.0\",\"id\":";
+  std::string head;
   head.reserve(64 + id.size() + method.size());
+  head += "{\"jsonrpc\":\"2.0\",\"id\":";
   head += id;
   head += ',';
   return head;
@@ -54,7 +56,7 @@ std::size_t Rope::size() const noexcept {
 Bytes Rope::joined() const {
   if (rest_.empty()) return head_;
   std::string text;
-  text.reserve(size());
+  detail::reserve_buffer(text, size());
   each([&](const Bytes& part) { text += part.view(); });
   return Bytes::adopt(std::move(text));
 }
@@ -64,7 +66,8 @@ Rope make_request(std::string_view id, std::string_view method, const json::Raw&
 }
 
 Rope make_request(std::string_view id, std::string_view method, std::vector<Bytes> params, bool one_line) {
-  std::string head = request_head(id, method) + "\"method\":";
+  std::string head = request_head(id, method);
+  head += "\"method\":";
   json::append_string(head, method);
   head += ",\"params\":";
   params.insert(params.begin(), Bytes::adopt(std::move(head)));

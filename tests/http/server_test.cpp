@@ -119,6 +119,18 @@ TEST_F(HttpServerTest, LargeBodiesArriveCompletely) {
   }
 }
 
+TEST_F(HttpServerTest, BodiesOfAlternatingSizesArriveCompletely) {
+  RawClient client = server.client();
+  for (const std::size_t size :
+       {100u, 70'000u, 70'000u, 20u, 5'000u, 16'384u, 0u, 100'000u, 3'900u, 64u << 10}) {
+    const std::string body(size, static_cast<char>('a' + size % 26));
+    std::thread sender([&] { EXPECT_TRUE(client.send(post(body) + post("next " + body))); });
+    EXPECT_TRUE(client.read_response().body == body) << size;
+    EXPECT_TRUE(client.read_response().body == "next " + body) << size;
+    sender.join();
+  }
+}
+
 TEST_F(HttpServerTest, ContinueIsSentBeforeBodyArrives) {
   RawClient client = server.client();
   ASSERT_TRUE(client.send(

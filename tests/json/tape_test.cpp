@@ -54,6 +54,16 @@ TEST(TapeTest, AgreesWithView) {
   expect_same(tape, 0, View(large));
 }
 
+TEST(TapeTest, AgreesWithViewAboutLongStrings) {
+  for (const std::string_view escapes : {"", "\\\"", "\\\\", "\\n"}) {
+    const std::string content = std::string(200, 'x') + std::string(escapes) + std::string(200, 'y');
+    const std::string text = R"({"a":")" + content + R"(","b":["c",")" + content + "\"]}";
+    Tape tape;
+    ASSERT_EQ(tape.read(text, {}), Tape::Problem::none);
+    expect_same(tape, 0, View(text));
+  }
+}
+
 TEST(TapeTest, ReturnsPointersToValuesAndKeys) {
   Tape tape;
   ASSERT_EQ(tape.read(R"({"a":[1,{"b/c~":[2]}],"\u0064":3})", {}), Tape::Problem::none);

@@ -187,5 +187,22 @@ TEST(ViewTest, AsStringReturnsNulloptOverLimit) {
   EXPECT_EQ(View("123").as_string(100), std::nullopt);
 }
 
+TEST(ViewTest, ReadStringDecodesIntoGivenMemory) {
+  std::string out(100, 'x');
+  const char* const memory = out.data();
+  EXPECT_TRUE(View(R"("a\u00e9\nb")").read_string(out));
+  EXPECT_EQ(out, "a\xc3\xa9\nb");
+  EXPECT_EQ(out.data(), memory);
+  EXPECT_FALSE(View("12").read_string(out));
+  EXPECT_EQ(out, "a\xc3\xa9\nb");
+  EXPECT_FALSE(View().read_string(out));
+}
+
+TEST(ViewTest, LargeStringsAreDecodedCompletely) {
+  const std::string plain(100'000, 'x');
+  EXPECT_EQ(View("\"" + plain + "\"").as_string(), plain);
+  EXPECT_EQ(View("\"" + plain + "\\n" + plain + "\"").as_string(), plain + "\n" + plain);
+}
+
 }  // namespace
 }  // namespace fairlead::json

@@ -112,6 +112,17 @@ TEST(WalkTest, FindsEndOfNestingAtEveryPositionInWindow) {
     expect_same("[" + std::string(depth, '[') + std::string(depth, ']') + ",2]");
 }
 
+TEST(WalkTest, LongStringsEndAtTheirClosingQuote) {
+  for (const std::size_t before : {0u, 15u, 16u, 17u, 100u, 5000u}) {
+    for (const std::string_view escapes : {"", "\\\"", "\\\\", "\\\\\\\"", "\\n"}) {
+      const std::string content = std::string(before, 'x') + std::string(escapes) + std::string(70, 'y');
+      const std::string object = R"({"a":")" + content + R"(","b":["]",{}]})";
+      EXPECT_EQ(walked(View(object)), scanned(View(object)));
+      EXPECT_EQ(View("[" + object + ",1]")[1].text(), "1");
+    }
+  }
+}
+
 TEST(WalkTest, ManyShallowValuesDoNotEndContainer) {
   for (std::size_t before = 0; before < 70; ++before) {
     for (const char* value : {"[]", "[[]]", "{}", R"([{"]":"["}])", "[1,[2,[3]]]"}) {

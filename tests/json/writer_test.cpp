@@ -93,6 +93,25 @@ TEST(WriterTest, EveryByteRoundTripsAtEveryAlignment) {
 }
 
 // R2.1: line framing does not search text that cannot contain a line break.
+TEST(WriterTest, WritesStringBetweenRawText) {
+  Writer writer;
+  writer.begin_array()
+      .integer(1)
+      .raw_with_string(R"({"t":)", "a\"\n", "}")
+      .raw_with_string("", "b", "")
+      .end_array();
+  EXPECT_EQ(writer.text(), R"([1,{"t":"a\"\n"},"b"])");
+  EXPECT_TRUE(std::move(writer).finish().is_one_line());
+}
+
+TEST(WriterTest, LongStringsAfterReserveAreComplete) {
+  const std::string text = std::string(100'000, 'x') + "\"" + std::string(100'000, 'y');
+  Writer writer;
+  writer.reserve(10).begin_array().string(text).string(text).end_array();
+  const std::string once = '"' + std::string(100'000, 'x') + "\\\"" + std::string(100'000, 'y') + '"';
+  EXPECT_TRUE(writer.text() == "[" + once + "," + once + "]");
+}
+
 TEST(WriterTest, ReportsWhetherTextIsOneLine) {
   Writer plain;
   plain.begin_array().string("\n").boolean(true).raw(*Raw::parse("{}")).end_array();

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "fairlead/base/buffer_cache.hpp"
 #include "fairlead/loop/descriptor.hpp"
 #include "fairlead/loop/timer.hpp"
 #include "loop/run_iterations.hpp"
@@ -295,6 +296,23 @@ TEST(LoopServiceTest, ServiceIsMadeOnceAndEndsWithTheLoop) {
     EXPECT_EQ(CountedService::alive, 1);
   }
   EXPECT_EQ(CountedService::alive, 0);
+}
+
+TEST(ReactorTest, IdleLoopFreesLargeBuffers) {
+  Loop loop;
+  bool kept = false;
+  loop.post([&] {
+    std::string text(1u << 20, 'x');
+    detail::keep_buffer(text);
+    kept = detail::cached_buffer_bytes() > 0;
+  });
+  bool freed = false;
+  loop.run_until([&] {
+    freed = kept && detail::cached_buffer_bytes() == 0;
+    return freed || detail::cached_buffer_bytes() == 0;
+  });
+  if (!kept) GTEST_SKIP() << "the address sanitizer: no buffer is kept";
+  EXPECT_TRUE(freed);
 }
 
 }  // namespace

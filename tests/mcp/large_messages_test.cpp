@@ -1,4 +1,7 @@
 // Messages of the maximum size, sent to a client and to a server: none of them blocks the loop.
+#include <sys/resource.h>
+
+#include "fairlead/base/buffer_cache.hpp"
 #include "fairlead/mcp/typed_decode.hpp"
 #include "mcp/features.hpp"
 #include "mcp/harness.hpp"
@@ -249,6 +252,42 @@ TEST_F(ServerTest, LargestModernArgumentsDoNotBlockTheLoop) {
     EXPECT_TRUE(served_or_rejected(answer)) << answer.substr(0, 200);
     test::expect_short_turns(loop);
   }
+}
+
+bool keeps_buffers() {
+  const detail::BufferCacheScope scope;
+  std::string text(1u << 20, 'x');
+  detail::keep_buffer(text);
+  return detail::cached_buffer_bytes() > 0;
+}
+
+long page_faults() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
+}
+
+// Calls `echo` with a text of 1 MiB, and returns the page faults of one call after a few others.
+Task<long> page_faults_of_large_call(std::shared_ptr<Client> client) {
+  constexpr int kCalls = 10;
+  const std::string text(1u << 20, 'x');
+  const json::Raw arguments = test::raw(R"({"message":")" + text + "\"}");
+  long before = 0;
+  for (int i = 0; i < 2 * kCalls; ++i) {
+    if (i == kCalls) before = page_faults();
+    const Result<ToolResult> result = co_await client->call_tool("echo", arguments);
+    EXPECT_TRUE(result && result->content.at(0).view()["text"].text().size() == text.size() + 2);
+  }
+  co_return (page_faults() - before) / kCalls;
+}
+
+TEST_F(ServerTest, LargeTypedCallsReuseTheirMemory) {
+  if (!keeps_buffers()) GTEST_SKIP() << "the address sanitizer: no buffer is kept";
+  start();
+  const auto client = loop.block_on(Client::connect_over(test_end));
+  ASSERT_TRUE(client);
+  // Fresh memory for one copy of the text would be 256 page faults.
+  EXPECT_LT(loop.block_on(page_faults_of_large_call(*client)), 200);
 }
 
 struct OneField {

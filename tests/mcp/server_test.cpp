@@ -392,5 +392,32 @@ TEST_F(ServerTest, LogsAndProgressAreSentOnlyWhenRequested) {
             std::string::npos);
 }
 
+TEST_F(ServerTest, TypedFunctionMayTakeItsArgumentsByValueAndAfterAContext) {
+  tool(server, "moves", "Takes its arguments by value", [](EchoArgs in) { return std::move(in.message); });
+  tool(server, "context", "Takes a Context", [](const Context&, EchoArgs in) { return in.message + "!"; });
+  start();
+  initialize("2025-11-25");
+  EXPECT_NE(
+      legacy("tools/call", R"({"name":"moves","arguments":{"message":"a\"b"}})").find(R"("text":"a\"b")"),
+      std::string::npos);
+  EXPECT_NE(legacy("tools/call", R"({"name":"context","arguments":{"message":"c"}})").find(R"("text":"c!")"),
+            std::string::npos);
+}
+
+TEST_F(ServerTest, UnencodedTextFollowsTheOtherContent) {
+  ToolSpec spec;
+  spec.name = "both";
+  ASSERT_TRUE(server.add_tool(spec, Server::PlainTool([](const Context&, json::View) -> Result<ToolResult> {
+                                ToolResult result = ToolResult::text("first");
+                                result.unencoded_text = "second\n";
+                                return result;
+                              })));
+  start();
+  initialize("2025-11-25");
+  EXPECT_NE(legacy("tools/call", R"({"name":"both"})")
+                .find(R"("content":[{"type":"text","text":"first"},{"type":"text","text":"second\n"}])"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace fairlead::mcp

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "fairlead/base/buffer_cache.hpp"
+
 namespace fairlead {
 
 class Bytes {
@@ -34,12 +36,18 @@ class Bytes {
   // how many of them it has written.
   template <class Write>
   static Bytes build(std::size_t max_size, Write&& write) {
+    if (max_size >= detail::kMinCachedBufferBytes) {
+      std::string text = detail::take_buffer(max_size);
+      text.resize_and_overwrite(max_size, [&](char* data, std::size_t) { return write(data); });
+      return adopt(std::move(text));
+    }
     char* data = nullptr;
     Bytes bytes = allocate(max_size, data);
     bytes.view_ = std::string_view(data, write(data));
     return bytes;
   }
-  // Takes ownership of `text` without copying it.
+  // Takes ownership of `text` without copying it. The memory of a large text is reused when the last
+  // reference is released (base/buffer_cache.hpp).
   static Bytes adopt(std::string text);
   // Returns the memory of an adopted string for reuse: the string, cleared but with its capacity. This object
   // is empty then. If other references to the string exist, returns an empty string and changes nothing.

@@ -41,6 +41,9 @@ class View {
   std::optional<std::string> as_string() const;  // escapes decoded
   // The same, but returns nullopt also for a string of more than `max_bytes`.
   std::optional<std::string> as_string(std::size_t max_bytes) const;
+  // Assigns the decoded string to `out` and reuses its memory. Returns false, and does not change `out`, if
+  // the value is not a string.
+  bool read_string(std::string& out) const;
 
   // Call visit(key, escaped, value) for each member, or visit(value) for each element, until `visit` returns
   // false. `key` is the spelling in the text, without quotes; `escaped` is true if it contains escapes. Do
@@ -53,6 +56,7 @@ class View {
  private:
   using MemberVisitor = bool(void* visit, std::string_view key, bool escaped, std::string_view value);
   using ElementVisitor = bool(void* visit, std::string_view value);
+  std::string_view unquoted() const noexcept { return text_.substr(1, text_.size() - 2); }
   void walk(MemberVisitor* visitor, void* visit) const;
   void walk(ElementVisitor* visitor, void* visit) const;
 

@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 
-#include "fairlead/base/bytes.hpp"
 #include "fairlead/loop/fair_queue.hpp"
 #include "fairlead/loop/task.hpp"
 #include "fairlead/loop/turn_meter.hpp"
@@ -62,12 +61,6 @@ class Loop {
   // buffer.
   std::span<char> scratch_buffer();
   void grow_scratch_buffer();
-
-  // Reuse the memory of large frames, because page faults in fresh memory cost more than processing a frame.
-  // recycle_when_unused() keeps a reference to the frame `block`; the loop keeps a few blocks of up to 4 MiB.
-  // recycled_buffer() returns the memory of a kept block that has no other references, or an empty string.
-  std::string recycled_buffer();
-  void recycle_when_unused(const Bytes& block);
 
   // Returns the queue for work of clients that does not fit into the current turn. Loop thread only.
   FairQueue& fair_queue() noexcept;

@@ -49,26 +49,28 @@ template <class T>
 inline constexpr bool is_unstructured = std::same_as<T, ToolResult> || std::same_as<T, std::string> ||
                                         std::same_as<T, const char*> || std::same_as<T, void>;
 
+// Neither function copies a text: it is encoded once, in the response.
 template <class T>
-ToolResult to_tool_result(const T& value) {
+ToolResult to_tool_result(T value) {
   if constexpr (std::same_as<T, ToolResult>) {
     return value;
-  } else if constexpr (std::convertible_to<T, std::string_view>) {
-    return ToolResult::text(value);
   } else {
-    json::Writer out;
-    encode(out, value);
     ToolResult result;
-    result.structured = out.finish();
-    result.content.push_back(Content::text(result.structured.text()));
+    if constexpr (std::convertible_to<T, std::string>) {
+      result.unencoded_text.emplace(std::move(value));
+    } else {
+      json::Writer out;
+      encode(out, value);
+      result.structured = out.finish();  // also encoded as text, because there is no other content
+    }
     return result;
   }
 }
 
 template <class T>
-Result<ToolResult> to_tool_result(const Result<T>& value) {
+Result<ToolResult> to_tool_result(Result<T> value) {
   if (!value) return value.error();
-  return to_tool_result(*value);
+  return to_tool_result(std::move(*value));
 }
 
 // The return type and the parameters of a tool: its arguments, optionally after a Context.
@@ -77,6 +79,7 @@ struct ToolSignature;
 template <class R, class A>
 struct ToolSignature<R, A> {
   using ReturnType = R;
+  using Parameter = A;
   using Args = std::remove_cvref_t<A>;
   static constexpr bool takes_context = false;
 };
@@ -99,18 +102,29 @@ inline Error decode_error() {
   return Error(ErrorKind::validation, "the arguments do not match the types of the tool");
 }
 
+// Decoded arguments, whose memory is reused for those of later calls.
+template <class Args>
+struct DecodedArgs {
+  DecodedArgs() = default;
+  DecodedArgs(const DecodedArgs&) = delete;
+  ~DecodedArgs() { release_buffers(args); }
+  Args args{};
+};
+
 // Returns a handler that decodes the arguments, calls `function` and encodes its result.
 template <class F>
 Server::PlainTool make_plain_tool(F function) {
   using Traits = FunctionTraits<F>;
   return
       [function = std::move(function)](const Context& context, json::View arguments) -> Result<ToolResult> {
-        typename Traits::Args args{};
-        if (!decode(arguments, args)) return decode_error();
+        DecodedArgs<typename Traits::Args> decoded;
+        if (!decode(arguments, decoded.args)) return decode_error();
+        // A function that takes its arguments by value gets the decoded ones, not a copy.
+        using Parameter = typename Traits::Parameter;
         if constexpr (Traits::takes_context) {
-          return to_tool_result(function(context, args));
+          return to_tool_result(function(context, std::forward<Parameter>(decoded.args)));
         } else {
-          return to_tool_result(function(args));
+          return to_tool_result(function(std::forward<Parameter>(decoded.args)));
         }
       };
 }
@@ -134,7 +148,7 @@ Task<Result<ToolResult>> run_coroutine_tool(std::shared_ptr<const F> function, C
   if (!decode(json::View(arguments), args)) co_return decode_error();
   typename Traits::ReturnType task = invoke(*function, std::move(context), std::move(args));
   auto result = co_await task;
-  co_return to_tool_result(result);
+  co_return to_tool_result(std::move(result));
 }
 
 }  // namespace typed

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "fairlead/base/buffer_cache.hpp"
 #include "fairlead/json/view.hpp"
 #include "fairlead/mcp/field.hpp"
 
@@ -70,9 +71,7 @@ bool decode(json::View in, T& out) {
     if (value) out = static_cast<T>(*value);
     return value.has_value();
   } else if constexpr (std::same_as<T, std::string>) {
-    auto value = in.as_string();
-    if (value) out = std::move(*value);
-    return value.has_value();
+    return in.read_string(out);
   } else if constexpr (is_specialization_of<T, std::vector>) {
     bool valid = in.is(json::Type::array);
     in.each_element([&](json::View element) { return valid = decode(element, out.emplace_back()); });
@@ -95,6 +94,23 @@ bool decode(json::View in, T& out) {
     return valid;
   } else {
     return decode_struct(in, out);
+  }
+}
+
+// Releases the memory of the long strings in decoded arguments for reuse. `value` must not be used
+// afterwards.
+template <class T>
+void release_buffers(T& value) noexcept {
+  if constexpr (std::same_as<T, std::string>) {
+    detail::release_buffer(value);
+  } else if constexpr (is_optional<T>) {
+    if (value) release_buffers(*value);
+  } else if constexpr (is_specialization_of<T, std::vector>) {
+    if constexpr (std::is_class_v<element_t<T>>) {
+      for (auto& element : value) release_buffers(element);
+    }
+  } else if constexpr (DescribedStruct<T>) {
+    boost::mp11::mp_for_each<Members<T>>([&](auto member) { release_buffers(value.*member.pointer); });
   }
 }
 

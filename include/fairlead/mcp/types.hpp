@@ -73,6 +73,10 @@ struct ToolResult {
   json::Raw structured;  // structured content; absent if there is none
   bool is_error = false;
   json::Raw meta;  // the `_meta` object, or absent
+  // Only for results of a server's tools: the text of one more block, after those of `content`. It is encoded
+  // with the response, without a copy before. If it is unset and there are no other blocks, the structured
+  // content is also sent as text.
+  std::optional<std::string> unencoded_text;
 
   static ToolResult text(std::string_view text);
   static ToolResult error(std::string_view text);
