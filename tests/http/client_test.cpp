@@ -93,6 +93,58 @@ TEST_F(HttpClientTest, RequestsOnReusedConnectionDoNotGetSlower) {
   EXPECT_EQ(client->idle_count(), 1U);
 }
 
+// A connection that is closed after its exchange would have to be opened again for the next one, at a multiple
+// of its cost.
+TEST_F(HttpClientTest, ConnectionsOfManyConcurrentRequestsAreReused) {
+  constexpr int kConcurrent = 100;
+  ScriptServer server([](const ReceivedRequest&, Reply& reply) { reply.respond(200, "text/plain", "ok"); });
+  create_client();
+  for (int round = 0; round < 2; ++round) {
+    int served = 0;
+    for (int i = 0; i < kConcurrent; ++i) loop.spawn(get_many(server.url(), 1, &served));
+    loop.run_until([&] { return served == kConcurrent && client->idle_count() == kConcurrent; });
+  }
+  EXPECT_EQ(server.connection_count(), kConcurrent);
+}
+
+TEST_F(HttpClientTest, IdleConnectionIsClosedAfterItsLastUse) {
+  options.idle_timeout = 200ms;
+  ScriptServer server([](const ReceivedRequest&, Reply& reply) { reply.respond(200, "text/plain", "ok"); });
+  EXPECT_TRUE(get(server.url()));
+  loop.block_on([](Loop& on) -> Task<void> { co_await sleep_for(on, 100ms); }(loop));
+  const auto last_use = Clock::now();
+  EXPECT_TRUE(get(server.url()));
+  EXPECT_TRUE(idle_connections_become(0));
+  EXPECT_GE(Clock::now() - last_use, 200ms);
+  EXPECT_EQ(server.connection_count(), 1);
+}
+
+// The client keeps the constant part of a head for the next request.
+TEST_F(HttpClientTest, HeadBelongsToItsRequest) {
+  options.headers = Headers{{"X-Fixed", "configured"}};
+  ScriptServer server([](const ReceivedRequest&, Reply& reply) { reply.respond(200, "text/plain", "ok"); });
+  create_client();
+  EXPECT_TRUE(get(server.url("/a"), "POST", "body"));
+  EXPECT_TRUE(get(server.url("/b"), "POST"));
+  EXPECT_TRUE(get(server.url("/b"), "GET"));
+  ClientRequest request("GET", Url::parse(server.url("/b")).value());
+  request.headers = Headers{{"x-fixed", "replaced"}, {"Host", "other"}};
+  EXPECT_TRUE(loop.block_on(fetch(std::move(request))));
+  EXPECT_TRUE(get(server.url("/b"), "GET"));
+  const auto requests = server.requests();
+  ASSERT_EQ(requests.size(), 5U);
+  EXPECT_EQ(requests[0].method + requests[0].target + requests[0].body, "POST/abody");
+  EXPECT_EQ(requests[0].headers.get("Content-Length"), "4");
+  EXPECT_EQ(requests[1].method + requests[1].target, "POST/b");
+  EXPECT_EQ(requests[1].headers.get("Content-Length"), "0");
+  EXPECT_EQ(requests[2].method + requests[2].target, "GET/b");
+  EXPECT_FALSE(requests[2].headers.has("Content-Length"));
+  EXPECT_EQ(requests[3].headers.get("X-Fixed"), "replaced");
+  EXPECT_EQ(requests[3].headers.get("Host"), "other");
+  EXPECT_EQ(requests[3].headers.count("X-Fixed") + requests[3].headers.count("Host"), 2U);
+  EXPECT_EQ(requests[4].headers.get("X-Fixed"), "configured");
+}
+
 TEST_F(HttpClientTest, ConnectionClosedByServerIsNotPooled) {
   ScriptServer server([](const ReceivedRequest&, Reply& reply) {
     reply.respond(200, "text/plain", "ok", "Connection: close\r\n");
