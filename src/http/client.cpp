@@ -5,6 +5,7 @@
 #include "base/lower_case.hpp"
 #include "base/uri.hpp"
 #include "fairlead/base/base64.hpp"
+#include "fairlead/base/block_cache.hpp"
 #include "http/syntax.hpp"
 
 namespace fairlead::http {
@@ -263,8 +264,8 @@ Task<HttpClient::ResponseResult> HttpClient::exchange(ClientRequest& request,
       head_read = co_await connection->read(parser, body, waiter, deadline);
     if (head_read) {
       connection->reusable = written;
-      co_return std::make_shared<ClientResponse>(shared_from_this(), std::move(connection), std::move(parser),
-                                                 std::move(body), waiter, std::move(permit));
+      co_return make_cached<ClientResponse>(shared_from_this(), std::move(connection), std::move(parser),
+                                            std::move(body), waiter, std::move(permit));
     }
     if (waiter->cancelled()) co_return waiter->cancelled_error();
     const Error problem = written ? head_read.error() : *connection->write_error();

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxHeadBytes = 64u << 10;
 constexpr std::string_view kStart = "HTTP/1.";
+constexpr std::size_t kUsualResponseFields = 8;
 
 Error not_http(std::string_view why) {
   return Error(ErrorKind::parse, "the response is not HTTP: " + std::string(why));
@@ -87,6 +88,7 @@ Result<std::size_t> ResponseParser::feed_head(std::string_view bytes) {
 
 // `head` consists of complete lines, each ending with CR LF; the last one is empty.
 Result<void> ResponseParser::parse_head(std::string_view head) {
+  const std::string_view whole = head;
   const auto next_line = [&head] {
     const std::size_t newline = head.find('\n');
     const std::string_view line = head.substr(0, newline - 1);
@@ -95,8 +97,9 @@ Result<void> ResponseParser::parse_head(std::string_view head) {
   };
   const Result<void> status = parse_status_line(next_line());
   if (!status) return status;
+  response_head_.headers.assign_text(whole, kUsualResponseFields);
   for (std::string_view line = next_line(); !line.empty(); line = next_line()) {
-    const Result<void> field = parse_field(line);
+    const Result<void> field = parse_field(whole, line);
     if (!field) return field;
   }
   const int code = response_head_.status;
@@ -123,16 +126,17 @@ Result<void> ResponseParser::parse_status_line(std::string_view line) {
   return {};
 }
 
-Result<void> ResponseParser::parse_field(std::string_view line) {
-  const std::size_t colon = line.find(':');
+Result<void> ResponseParser::parse_field(std::string_view head, std::string_view line) {
+  std::size_t colon = 0;
+  while (colon < line.size() && kTokenChars[static_cast<unsigned char>(line[colon])]) ++colon;
   // This also rejects a folded line, which begins with white space: white space is not allowed in a token.
-  if (colon == std::string_view::npos || !is_token(line.substr(0, colon)))
+  if (colon == 0 || colon == line.size() || line[colon] != ':')
     return not_http("a header line is not `Name: value`");
   const std::string_view name = line.substr(0, colon);
   const std::string_view value = trim_blanks(line.substr(colon + 1));
   if (!is_field_value(value)) return not_http("the value of a header has control characters");
   const Result<void> applied = apply_known_field(name, value);
-  if (applied) response_head_.headers.add(name, value);
+  if (applied) response_head_.headers.add_parsed(head, name, value);
   return applied;
 }
 

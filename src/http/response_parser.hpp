@@ -46,7 +46,6 @@ class ResponseParser {
   bool has_head() const noexcept { return state_ != State::head; }      // the head is complete
   bool done() const noexcept { return state_ == State::done; }          // the response is complete
   const ResponseHead& head() const noexcept { return response_head_; }  // REQUIRES: has_head()
-  ResponseHead extract_head() { return std::move(response_head_); }
   // Returns whether the connection can be reused for another request. REQUIRES: done().
   bool keep_alive() const noexcept { return keep_alive_ && rest_.empty(); }
   // Moves the bytes after the end of the response to the caller. REQUIRES: done().
@@ -62,7 +61,8 @@ class ResponseParser {
 
   Result<void> parse_head(std::string_view head);
   Result<void> parse_status_line(std::string_view line);
-  Result<void> parse_field(std::string_view line);
+  // `line` is a part of `head`.
+  Result<void> parse_field(std::string_view head, std::string_view line);
   Result<void> apply_known_field(std::string_view name, std::string_view value);
   Result<void> parse_content_length(std::string_view value);
   Result<void> parse_transfer_encoding(std::string_view value);

@@ -79,7 +79,7 @@ Result<void> StreamableConnection::enqueue(const rpc::Rope& rope, WriteWaiter* w
     return {};
   }
   const bool modern = state_.on_send(*message);
-  auto post = std::make_shared<Post>(loop(), std::move(*message), modern);
+  auto post = make_cached<Post>(loop(), std::move(*message), modern);
   post->position = queued_position_;
   unsent_.add(queued_position_, size);
   add_post(post);

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "fairlead/base/block_cache.hpp"
 #include "fairlead/base/fifo.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/peer/connection.hpp"
@@ -37,9 +38,7 @@ class StreamableConnection final : public Connection {
   // A message that is sent as a POST, until the HTTP response has been handled.
   struct Post {
     Post(Loop& loop, HttpClientMessage sent, bool modern_era)
-        : message(std::move(sent)),
-          modern(modern_era),
-          waiter(std::make_shared<http::CancellableWaiter>(loop)) {
+        : message(std::move(sent)), modern(modern_era), waiter(make_cached<http::CancellableWaiter>(loop)) {
       if (message.is_request()) id = message.id();
     }
     HttpClientMessage message;
@@ -158,8 +157,11 @@ class StreamableConnection final : public Connection {
   UnsentMessages unsent_;
   Fifo<PostPtr> unstarted_;     // POSTs that start_posts() will start
   std::vector<PostPtr> posts_;  // POSTs in progress; Post::index is the index here
+  using CallEntry = std::pair<const std::string_view, PostPtr>;
   // Calls without a response, by Post::id.
-  std::unordered_map<std::string_view, PostPtr> calls_;
+  std::unordered_map<std::string_view, PostPtr, std::hash<std::string_view>, std::equal_to<>,
+                     BlockAllocator<CallEntry>>
+      calls_;
   std::vector<std::shared_ptr<http::CancellableWaiter>> paused_readers_;  // readers in wait_for_receiver()
 
   ServerStreamPtr server_stream_;               // the standalone stream, or that of HTTP+SSE

@@ -93,8 +93,8 @@ TEST_F(HttpClientTest, RequestsOnReusedConnectionDoNotGetSlower) {
   EXPECT_EQ(client->idle_count(), 1U);
 }
 
-// A connection that is closed after its exchange would have to be opened again for the next one, at a multiple
-// of its cost.
+// A connection that is closed after its exchange would have to be opened again for the next one, at a
+// multiple of its cost.
 TEST_F(HttpClientTest, ConnectionsOfManyConcurrentRequestsAreReused) {
   constexpr int kConcurrent = 100;
   ScriptServer server([](const ReceivedRequest&, Reply& reply) { reply.respond(200, "text/plain", "ok"); });
