@@ -44,6 +44,8 @@ class ByteStream {
   virtual void when_writable(Descriptor::ReadyCallback ready) = 0;
   virtual bool waiting_to_read() const noexcept = 0;
   virtual bool waiting_to_write() const noexcept = 0;
+  // Returns true if read() would certainly return `again` now.
+  virtual bool input_is_drained() const noexcept { return false; }
   // Returns how many of the bytes written the remote peer has not read. Known only for pipes.
   virtual std::optional<std::size_t> unread_output() const { return std::nullopt; }
   // Ends the output: the remote peer reads end of file. (TLS: sends close_notify.)

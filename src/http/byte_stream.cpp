@@ -40,6 +40,7 @@ class PlainStream final : public ByteStream {
   void when_writable(Descriptor::ReadyCallback ready) override { socket_.when_writable(std::move(ready)); }
   bool waiting_to_read() const noexcept override { return socket_.waiting_to_read(); }
   bool waiting_to_write() const noexcept override { return socket_.waiting_to_write(); }
+  bool input_is_drained() const noexcept override { return socket_.input_is_drained(); }
   void shutdown_output() override { ::shutdown(socket_.fd(), SHUT_WR); }
   void close() override { socket_.close(); }
   std::string remote_name() const override { return remote_; }

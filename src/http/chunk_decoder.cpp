@@ -96,7 +96,7 @@ void ChunkDecoder::process_size_line(std::string_view line, const std::string& b
   } else if (problem != std::errc() || digits > kMaxSizeDigits || !is_field_value(extension) ||
              (!extension.empty() && extension.front() != ';')) {
     state_ = State::malformed;
-  } else if (size > max_body_bytes_ - body.size()) {
+  } else if (size > max_body_bytes_ - (limit_ == SizeLimit::whole_body ? body.size() : 0)) {
     state_ = State::body_too_large;
   } else {
     chunk_bytes_left_ = size;

@@ -1,5 +1,5 @@
-// ChunkDecoder: decodes the chunked transfer coding of a request body. It rejects everything that deviates
-// from RFC 9112. Does no I/O.
+// ChunkDecoder: decodes the chunked transfer coding of a body. It rejects everything that deviates from RFC
+// 9112. Does no I/O.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,12 @@ class ChunkDecoder {
  public:
   enum class State : std::uint8_t { incomplete, complete, malformed, body_too_large, trailers_too_large };
 
-  ChunkDecoder(std::size_t max_body_bytes, std::size_t max_trailer_bytes)
-      : max_body_bytes_(max_body_bytes), max_trailer_bytes_(max_trailer_bytes) {}
+  // What max_body_bytes limits: the size of the whole body, or that of each chunk, for a body without an end.
+  enum class SizeLimit : std::uint8_t { whole_body, per_chunk };
+
+  ChunkDecoder(std::size_t max_body_bytes, std::size_t max_trailer_bytes,
+               SizeLimit limit = SizeLimit::whole_body)
+      : max_body_bytes_(max_body_bytes), max_trailer_bytes_(max_trailer_bytes), limit_(limit) {}
 
   // Decodes `bytes` and appends the data of the chunks to `body`. Returns how many bytes of `bytes` belong to
   // the chunked body; the rest follows it.
@@ -34,6 +38,7 @@ class ChunkDecoder {
 
   std::size_t max_body_bytes_;
   std::size_t max_trailer_bytes_;
+  SizeLimit limit_;
   State state_ = State::incomplete;
   Position position_ = Position::size;
   std::size_t chunk_bytes_left_ = 0;  // data of the current chunk that has not arrived

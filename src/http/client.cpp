@@ -2,15 +2,17 @@
 
 #include <algorithm>
 
+#include "base/lower_case.hpp"
 #include "base/uri.hpp"
 #include "fairlead/base/base64.hpp"
+#include "fairlead/base/block_cache.hpp"
+#include "http/syntax.hpp"
 
 namespace fairlead::http {
 
 namespace {
 
 constexpr int kMaxRedirects = 5;
-constexpr std::size_t kUsualHeadBytes = 512;  // allocated at once for the head of a request
 
 bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
@@ -19,10 +21,23 @@ bool is_redirect(int status) {
 // Returns whether `text` has no control characters. A line end in a header would inject further header
 // fields.
 bool is_safe_in_header(std::string_view text) {
-  return std::ranges::none_of(text, [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return (byte < 0x20 && byte != '\t') || byte == 0x7f;
-  });
+  return is_field_value(text);
+}
+
+void append_request_field(std::string& head, std::string_view name, std::string_view value) {
+  head.append(name).append(": ").append(value).append("\r\n");
+}
+
+// Returns the media type in Content-Type, without parameters.
+std::string_view media_type_of(const Headers& headers) noexcept {
+  const std::string_view whole = headers.get("Content-Type");
+  return trim_blanks(whole.substr(0, whole.find(';')));
+}
+
+// Adds the origin to an error that does not name it.
+Error exchange_error(const Url& url, const Error& problem) {
+  if (problem.kind() == ErrorKind::connection_failed || problem.kind() == ErrorKind::timeout) return problem;
+  return Error(problem.kind(), url.origin() + ": " + problem.message());
 }
 
 bool is_compressed(const Headers& headers) {
@@ -54,45 +69,46 @@ Error redirect_error(const Url& from, int status, std::string_view location, boo
 
 // ---- responses -------------------------------------------------------------------------------------------
 
-ClientResponse::ClientResponse(std::shared_ptr<HttpClient> client, std::string origin,
-                               std::unique_ptr<HttpClientConnection> connection,
-                               std::unique_ptr<ResponseParser> parser, std::string body,
-                               std::shared_ptr<CancellableWaiter> waiter, std::shared_ptr<void> permit)
+ClientResponse::ClientResponse(std::shared_ptr<HttpClient> client,
+                               std::unique_ptr<HttpClientConnection> connection, ResponseParser parser,
+                               std::string body, std::shared_ptr<CancellableWaiter> waiter,
+                               ExchangePermit permit)
     : client_(std::move(client)),
-      origin_(std::move(origin)),
       connection_(std::move(connection)),
       parser_(std::move(parser)),
-      head_(parser_->extract_head()),
       body_(std::move(body)),
       waiter_(std::move(waiter)),
       permit_(std::move(permit)) {
-  if (parser_->done() && head_.status != 101) release_connection();
+  if (parser_.done() && status() != 101) release_connection();
 }
 
 ClientResponse::~ClientResponse() = default;
 
 std::string ClientResponse::media_type() const {
-  const std::string_view whole = headers().get("Content-Type");
-  std::string type(whole.substr(0, whole.find(';')));
-  while (type.ends_with(' ') || type.ends_with('\t')) type.pop_back();
-  for (char& c : type) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return type;
+  return lower_case(media_type_of(headers()));
+}
+
+bool ClientResponse::has_media_type(std::string_view type) const noexcept {
+  return equals_ignore_case(media_type_of(headers()), type);
+}
+
+std::optional<std::string> ClientResponse::take_received_body(std::size_t limit) {
+  if (!parser_.done() || connection_ || body_.size() > limit) return std::nullopt;
+  return std::exchange(body_, std::string());
 }
 
 void ClientResponse::release_connection() {
   if (!connection_) return;
-  if (connection_->reusable && parser_->keep_alive() &&
-      !equals_ignore_case(headers().get("Connection"), "close"))
-    client_->add_idle(origin_, std::move(connection_));
+  if (connection_->reusable && parser_.keep_alive()) client_->add_idle(std::move(connection_));
   connection_.reset();
-  permit_.reset();
+  permit_.release();
 }
 
 Task<Result<void>> ClientResponse::read_more() {
-  Result<void> read_result = co_await connection_->read(*parser_, body_, waiter_, deadline_);
+  Result<void> read_result = co_await connection_->read(parser_, body_, waiter_, deadline_);
   if (!read_result) {
     connection_.reset();
-  } else if (parser_->done()) {
+  } else if (parser_.done()) {
     release_connection();
   }
   co_return read_result;
@@ -124,7 +140,7 @@ const Redactor& ClientResponse::redactor() const noexcept {
 }
 
 std::unique_ptr<ByteStream> ClientResponse::upgrade(std::string& read_ahead) {
-  read_ahead = parser_->extract_rest();
+  read_ahead = parser_.extract_rest();
   return connection_->release();
 }
 
@@ -147,16 +163,14 @@ Result<std::shared_ptr<HttpClient>> HttpClient::create(Loop& loop, ClientOptions
   return client;
 }
 
-// A redirect is followed only if follow_redirects is set, the new URL has the same origin, and the status
-// determines the method of the new request: 307 and 308 keep the method, 303 changes it to GET, and 301 and
-// 302 are followed for GET.
 Task<HttpClient::ResponseResult> HttpClient::send(ClientRequest request,
                                                   std::shared_ptr<CancellableWaiter> waiter) {
   const auto self = shared_from_this();
+  const bool authorized = options_.authorization.headers || options_.authorization.on_challenge;
   for (int redirects = 0;; ++redirects) {
-    ResponseResult response = co_await send_authorized(request, waiter);
+    Task<ResponseResult> sending = authorized ? send_authorized(request, waiter) : exchange(request, waiter);
+    ResponseResult response = co_await sending;
     if (!response) co_return response;
-    const int status = (*response)->status();
     if (is_compressed((*response)->headers())) {
       co_return Error(
           ErrorKind::invalid_content_type,
@@ -164,21 +178,32 @@ Task<HttpClient::ResponseResult> HttpClient::send(ClientRequest request,
               redactor_.redact_excerpt((*response)->headers().get("Content-Encoding").substr(0, 50)) +
               "`, which the client did not accept");
     }
-    if (!is_redirect(status)) co_return response;
-    const std::string location((*response)->headers().get("Location"));
-    const bool keeps_method = status == 307 || status == 308;
-    const bool method_allowed = keeps_method || status == 303 || request.method == "GET";
-    const Result<Url> next = request.url.resolve(location);
-    if (!options_.follow_redirects || !method_allowed || !next || !next->same_origin(request.url) ||
-        redirects == kMaxRedirects) {
-      co_return redirect_error(request.url, status, redactor_.redact(location), options_.follow_redirects);
-    }
-    request.url = *next;
-    if (keeps_method) continue;
-    request.method = "GET";
-    request.body.clear();
-    request.headers.erase("Content-Type");
+    if (!is_redirect((*response)->status())) co_return response;
+    const Result<void> redirected = redirect(request, **response, redirects);
+    if (!redirected) co_return redirected.error();
   }
+}
+
+// A redirect is followed only if follow_redirects is set, the new URL has the same origin, and the status
+// determines the method of the new request: 307 and 308 keep the method, 303 changes it to GET, and 301 and
+// 302 are followed for GET.
+Result<void> HttpClient::redirect(ClientRequest& request, const ClientResponse& response,
+                                  int redirects) const {
+  const int status = response.status();
+  const std::string location(response.headers().get("Location"));
+  const bool keeps_method = status == 307 || status == 308;
+  const bool method_allowed = keeps_method || status == 303 || request.method == "GET";
+  const Result<Url> next = request.url.resolve(location);
+  if (!options_.follow_redirects || !method_allowed || !next || !next->same_origin(request.url) ||
+      redirects == kMaxRedirects)
+    return redirect_error(request.url, status, redactor_.redact(location), options_.follow_redirects);
+  request.url = *next;
+  if (keeps_method) return {};
+  request.method = "GET";
+  request.body.clear();
+  request.shared_body.reset();
+  request.headers.erase("Content-Type");
+  return {};
 }
 
 Task<HttpClient::ResponseResult> HttpClient::send_authorized(ClientRequest& request,
@@ -191,7 +216,7 @@ Task<HttpClient::ResponseResult> HttpClient::send_authorized(ClientRequest& requ
       for (const auto& [name, value] : *extra) request.headers.set(name, value);
       redactor_ = redactor_of(options_, *extra);
     }
-    ResponseResult response = co_await send_on_idle_or_new_connection(request, waiter);
+    ResponseResult response = co_await exchange(request, waiter);
     if (!response || attempt > 0 || !authorization.on_challenge) co_return response;
     const int status = (*response)->status();
     if (status != 401 && status != 403) co_return response;
@@ -202,90 +227,113 @@ Task<HttpClient::ResponseResult> HttpClient::send_authorized(ClientRequest& requ
   }
 }
 
-// Sends a request on an idle connection, or on a new one if no connection to this origin is idle. The server
-// may close an idle connection just when the client reuses it: if no byte of the response has arrived, the
-// request counts as not processed and is retried once, on a new connection.
-Task<HttpClient::ResponseResult> HttpClient::send_on_idle_or_new_connection(
-    ClientRequest& request, std::shared_ptr<CancellableWaiter> waiter) {
-  Result<std::shared_ptr<void>> permit = acquire_exchange_permit();
-  if (!permit) co_return permit.error();
-  bool retry_safe = false;
-  if (std::unique_ptr<HttpClientConnection> idle = acquire_idle(request.url.origin())) {
-    ResponseResult response =
-        co_await send_and_read_head(std::move(idle), request, waiter, *permit, retry_safe);
-    if (response || !retry_safe) co_return response;
+// The server may close an idle connection just when the client reuses it: if no byte of the response has
+// arrived, the request counts as not processed and is retried once, on a new connection.
+Task<HttpClient::ResponseResult> HttpClient::exchange(ClientRequest& request,
+                                                      const std::shared_ptr<CancellableWaiter>& waiter) {
+  if (exchanges_in_progress_ >= options_.max_exchanges) co_return too_many_exchanges_error();
+  ExchangePermit permit(shared_from_this());
+  std::unique_ptr<HttpClientConnection> connection = acquire_idle(request.url);
+  while (true) {
+    if (!connection) {
+      Result<std::unique_ptr<HttpClientConnection>> opened = co_await open_connection(request.url, waiter);
+      if (!opened) co_return opened.error();
+      if (waiter->cancelled()) co_return waiter->cancelled_error();
+      connection = std::move(*opened);
+    }
+    const bool reused = std::exchange(connection->used, true);
+    const Result<void> encoded = start_request(*connection, request, reused);
+    if (!encoded) co_return encoded.error();
+    if (connection->writing()) co_await connection->await_written(waiter);
+    if (waiter->cancelled()) co_return waiter->cancelled_error();
+    const bool written = !connection->write_error();
+    if (written && request.on_written) std::exchange(request.on_written, nullptr)();
+    // The response is read even if writing the request failed: a server that rejects a request without
+    // reading all of it may have sent a response before it closed the connection.
+    ResponseParser parser;
+    std::string body;
+    Clock::time_point deadline = written ? Clock::time_point::max() : Clock::now();
+    if (written && request.response_timeout.count() > 0) deadline = Clock::now() + request.response_timeout;
+    Result<void> head_read;
+    if (written && connection->wake_on_input(waiter)) {
+      const bool in_time = co_await waiter->wait(deadline);
+      if (waiter->cancelled()) co_return waiter->cancelled_error();
+      if (in_time) head_read = connection->read_available(parser, body).value_or(Result<void>());
+    }
+    while (head_read && !parser.has_head())
+      head_read = co_await connection->read(parser, body, waiter, deadline);
+    if (head_read) {
+      connection->reusable = written;
+      co_return make_cached<ClientResponse>(shared_from_this(), std::move(connection), std::move(parser),
+                                            std::move(body), waiter, std::move(permit));
+    }
+    if (waiter->cancelled()) co_return waiter->cancelled_error();
+    const Error problem = written ? head_read.error() : *connection->write_error();
+    if (!reused || parser.started() || problem.kind() == ErrorKind::timeout)
+      co_return exchange_error(request.url, problem);
     options_.log.debug("the server closed an idle connection; retrying the request on a new one",
                        {{"url", request.url.redacted()}});
+    connection.reset();
   }
-  Result<std::unique_ptr<HttpClientConnection>> connection = co_await open_connection(request.url, waiter);
-  if (!connection) co_return connection.error();
-  if (waiter->cancelled()) co_return waiter->cancelled_error();
-  ResponseResult response =
-      co_await send_and_read_head(std::move(*connection), request, waiter, *permit, retry_safe);
-  co_return response;
 }
 
-Task<HttpClient::ResponseResult> HttpClient::send_and_read_head(
-    std::unique_ptr<HttpClientConnection> connection, ClientRequest& request,
-    std::shared_ptr<CancellableWaiter> waiter, std::shared_ptr<void> permit, bool& retry_safe) {
-  Result<std::string> head = encode_head(request);
-  if (!head) co_return head.error();
-  const Limits& limits = options_.limits;
-  const bool reused = std::exchange(connection->used, true);
+Result<void> HttpClient::start_request(HttpClientConnection& connection, const ClientRequest& request,
+                                       bool reused) {
+  connection.head_buffer().clear();
+  const Result<void> encoded = append_head(connection.head_buffer(), request);
+  if (!encoded) return encoded;
   // The first write on a TLS connection includes the handshake, which connect_timeout limits.
+  const Limits& limits = options_.limits;
   const std::chrono::milliseconds stall = reused || !request.url.secure()
                                               ? limits.write_stall
                                               : std::min(limits.write_stall, limits.connect_timeout);
-  const Result<void> written = co_await connection->write(std::move(*head), request.body, waiter, stall);
-  if (waiter->cancelled()) co_return waiter->cancelled_error();
-  if (written && request.on_written) std::exchange(request.on_written, nullptr)();
-  // The response is read even if writing the request failed: a server that rejects a request without reading
-  // all of it may have sent a response before it closed the connection.
-  auto parser = std::make_unique<ResponseParser>();
-  std::string body;
-  const Clock::time_point deadline = request.response_timeout.count() > 0
-                                         ? Clock::now() + request.response_timeout
-                                         : Clock::time_point::max();
-  while (!parser->has_head()) {
-    Task<Result<void>> reading = connection->read(*parser, body, waiter, written ? deadline : Clock::now());
-    const Result<void> read_result = co_await reading;
-    if (read_result) continue;
-    if (waiter->cancelled()) co_return waiter->cancelled_error();
-    const Error& problem = written ? read_result.error() : written.error();
-    retry_safe = reused && !parser->started() && problem.kind() != ErrorKind::timeout;
-    if (problem.kind() == ErrorKind::connection_failed || problem.kind() == ErrorKind::timeout)
-      co_return problem;
-    co_return Error(problem.kind(), request.url.origin() + ": " + problem.message());
-  }
-  connection->reusable = written.has_value();
-  co_return std::make_shared<ClientResponse>(shared_from_this(), request.url.origin(), std::move(connection),
-                                             std::move(parser), std::move(body), waiter, std::move(permit));
+  connection.start_write(request.body_parts(), stall);
+  return {};
 }
 
-Result<std::string> HttpClient::encode_head(const ClientRequest& request) const {
-  const bool absolute = proxies_.for_url(request.url) && !needs_tunnel(request.url);
-  std::size_t size = 0;
-  for (const Bytes& part : request.body) size += part.size();
-  Headers fields{{"Host", request.url.host_header()}, {"User-Agent", "fairlead"}};
-  if (absolute && !proxies_.for_url(request.url)->user_info.empty())
-    fields.add("Proxy-Authorization",
-               "Basic " + base64_encode(percent_decode_lenient(proxies_.for_url(request.url)->user_info)));
-  if (size > 0 || request.method == "POST") fields.add("Content-Length", std::to_string(size));
-  for (const auto& [name, value] : options_.headers) fields.set(name, value);
-  for (const auto& [name, value] : request.headers) fields.set(name, value);
+// ---- heads of requests -----------------------------------------------------------------------------------
 
-  std::string head;
-  head.reserve(kUsualHeadBytes);
-  head.append(request.method).append(" ");
-  head.append(absolute ? request.url.text() : request.url.target).append(" HTTP/1.1\r\n");
-  for (const auto& [name, value] : fields) {
+const HttpClient::ConstantHead& HttpClient::constant_head(const ClientRequest& request) {
+  const Url& url = request.url;
+  if (constant_head_ && constant_head_->method == request.method && constant_head_->url.same_origin(url) &&
+      constant_head_->url.target == url.target)
+    return *constant_head_;
+  const Url* const proxy = proxies_.for_url(url);
+  const bool absolute = proxy && !needs_tunnel(url);
+  Headers fields{{"Host", url.host_header()}, {"User-Agent", "fairlead"}};
+  if (absolute && !proxy->user_info.empty())
+    fields.add("Proxy-Authorization", "Basic " + base64_encode(percent_decode_lenient(proxy->user_info)));
+  for (const auto& [name, value] : options_.headers) fields.set(name, value);
+  std::string text = request.method + " " + (absolute ? url.text() : url.target) + " HTTP/1.1\r\n";
+  for (const auto& [name, value] : fields) append_request_field(text, name, value);
+  return constant_head_.emplace(ConstantHead{request.method, url, std::move(fields), std::move(text)});
+}
+
+Result<void> HttpClient::append_head(std::string& head, const ClientRequest& request) {
+  const ConstantHead& constant = constant_head(request);
+  std::size_t size = 0;
+  for (const Bytes& part : request.body_parts()) size += part.size();
+  bool sized = (size == 0 && request.method != "POST") || constant.fields.has("Content-Length");
+  bool overrides = false;  // a field of the request replaces a constant one
+  for (const auto& [name, value] : request.headers) {
     if (!is_safe_in_header(name) || !is_safe_in_header(value))
       return Error(ErrorKind::validation,
                    "the header " + std::string(name.substr(0, 50)) + " has control characters");
-    head.append(name).append(": ").append(value).append("\r\n");
+    overrides = overrides || constant.fields.has(name);
+    sized = sized || equals_ignore_case(name, "Content-Length");
   }
+  if (overrides) {
+    head.append(constant.text, 0, constant.text.find('\n') + 1);
+    for (const auto& [name, value] : constant.fields) {
+      if (!request.headers.has(name)) append_request_field(head, name, value);
+    }
+  } else {
+    head += constant.text;
+  }
+  if (!sized) append_request_field(head, "Content-Length", std::to_string(size));
+  for (const auto& [name, value] : request.headers) append_request_field(head, name, value);
   head += "\r\n";
-  return head;
+  return {};
 }
 
 }  // namespace fairlead::http

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fairlead/base/redactor.hpp"
@@ -27,9 +29,24 @@ struct ClientRequest {
   Url url;
   Headers headers;  // HttpClient adds Host, Content-Length and ClientOptions::headers
   std::vector<Bytes> body;
+  std::shared_ptr<const std::vector<Bytes>> shared_body;  // if not null, it is sent instead of `body`
   std::function<void()> on_written;  // called at most once, when the whole request is written to the socket
   // Time limit for the arrival of the response head, counted from the end of the request; 0: no limit.
   std::chrono::milliseconds response_timeout{0};
+
+  std::span<const Bytes> body_parts() const noexcept { return shared_body ? *shared_body : body; }
+};
+
+// Counts an exchange against ClientOptions::max_exchanges.
+class ExchangePermit {
+ public:
+  explicit ExchangePermit(std::shared_ptr<HttpClient> client);
+  ExchangePermit(ExchangePermit&&) noexcept = default;
+  ~ExchangePermit() { release(); }
+  void release() noexcept;
+
+ private:
+  std::shared_ptr<HttpClient> client_;  // null: released
 };
 
 // A response: its head, and its body, which is read as it arrives. When the body has been read to its end,
@@ -37,20 +54,26 @@ struct ClientRequest {
 // closes the connection.
 class ClientResponse {
  public:
-  ClientResponse(std::shared_ptr<HttpClient> client, std::string origin,
-                 std::unique_ptr<HttpClientConnection> connection, std::unique_ptr<ResponseParser> parser,
-                 std::string body, std::shared_ptr<CancellableWaiter> waiter, std::shared_ptr<void> permit);
+  // REQUIRES: `parser` has parsed the head of the response, and the data of `body` after it.
+  ClientResponse(std::shared_ptr<HttpClient> client, std::unique_ptr<HttpClientConnection> connection,
+                 ResponseParser parser, std::string body, std::shared_ptr<CancellableWaiter> waiter,
+                 ExchangePermit permit);
   ~ClientResponse();
 
-  int status() const noexcept { return head_.status; }
+  int status() const noexcept { return parser_.head().status; }
   // Returns the reason phrase of the status line.
-  const std::string& reason() const noexcept { return head_.reason; }
-  const Headers& headers() const noexcept { return head_.headers; }
+  const std::string& reason() const noexcept { return parser_.head().reason; }
+  const Headers& headers() const noexcept { return parser_.head().headers; }
   // Returns the redactor to apply to text of this response that is quoted in errors.
   const Redactor& redactor() const noexcept;
   // Returns the media type in Content-Type, without parameters and in lower case.
   std::string media_type() const;
+  // Returns whether media_type() is `type`, which is in lower case.
+  bool has_media_type(std::string_view type) const noexcept;
 
+  // Returns the body if it has been received completely, has at most `limit` bytes and no part of it was
+  // returned before; otherwise nullopt. A later read() returns an empty piece.
+  std::optional<std::string> take_received_body(std::size_t limit);
   // Waits for the next piece of the body and returns it; returns an empty piece at the end of the body. Fails
   // with `closed` if the connection ends before the body does, and with the errors of
   // HttpClientConnection::read().
@@ -69,15 +92,13 @@ class ClientResponse {
   void release_connection();
 
   std::shared_ptr<HttpClient> client_;
-  std::string origin_;  // of the server
   // Returned to the client's idle connections at the end of the body. Null afterwards, and after a failed
   // read.
   std::unique_ptr<HttpClientConnection> connection_;
-  std::unique_ptr<ResponseParser> parser_;
-  ResponseHead head_;
+  ResponseParser parser_;
   std::string body_;  // the part of the body that has been received and not returned to the caller
   std::shared_ptr<CancellableWaiter> waiter_;
-  std::shared_ptr<void> permit_;  // counts this exchange against max_exchanges
+  ExchangePermit permit_;
   Clock::time_point deadline_ = Clock::time_point::max();
 };
 
@@ -108,7 +129,20 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
 
  private:
   friend class ClientResponse;
-  using IdleConnections = std::vector<std::unique_ptr<HttpClientConnection>>;
+  friend class ExchangePermit;
+  // The idle connections to one origin; the most recently used one is the last.
+  struct IdleGroup {
+    explicit IdleGroup(Url url) : origin(std::move(url)) {}
+    Url origin;  // any URL of the origin
+    std::vector<std::unique_ptr<HttpClientConnection>> connections;
+  };
+  // The part of a request's head that does not change from one request to the next.
+  struct ConstantHead {
+    std::string method;
+    Url url;
+    Headers fields;  // from Host to ClientOptions::headers
+    std::string text;
+  };
   using ResponseResult = Result<std::shared_ptr<ClientResponse>>;
 
   HttpClient(Loop& loop, ClientOptions options, Proxies proxies);
@@ -116,39 +150,41 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
   // Adds the headers of ClientOptions::authorization, sends the request, and retries it once if on_challenge
   // requests that.
   Task<ResponseResult> send_authorized(ClientRequest& request, std::shared_ptr<CancellableWaiter> waiter);
-  // Sends the request once, or twice if the server closes an idle connection just when the client reuses it.
-  Task<ResponseResult> send_on_idle_or_new_connection(ClientRequest& request,
-                                                      std::shared_ptr<CancellableWaiter> waiter);
-  // Sends the request on `connection` and reads the head of the response. If no response
-  // arrives, sets `retry_safe` to whether the request may be sent again on a new connection.
-  Task<ResponseResult> send_and_read_head(std::unique_ptr<HttpClientConnection> connection,
-                                          ClientRequest& request, std::shared_ptr<CancellableWaiter> waiter,
-                                          std::shared_ptr<void> permit, bool& retry_safe);
+  // Sends the request and reads the head of the response. Uses an idle connection to the origin, or opens a
+  // connection. Sends the request twice if the server closes an idle connection just when the client reuses
+  // it. REQUIRES: `request` and `waiter` outlive the task.
+  Task<ResponseResult> exchange(ClientRequest& request, const std::shared_ptr<CancellableWaiter>& waiter);
+  // Encodes the request and starts to write it.
+  Result<void> start_request(HttpClientConnection& connection, const ClientRequest& request, bool reused);
+  // Prepares a redirect: changes `request` to the one to send next. Fails if the redirect is not followed.
+  Result<void> redirect(ClientRequest& request, const ClientResponse& response, int redirects) const;
   Task<Result<std::unique_ptr<HttpClientConnection>>> open_connection(
       Url url, std::shared_ptr<CancellableWaiter> waiter);
   // Connects to `endpoint`, or to the Unix socket of the options.
   Task<Result<UniqueFd>> open_socket(Url endpoint);
   Task<Result<UniqueFd>> open_tunnel(Url proxy, Url url, std::shared_ptr<CancellableWaiter> waiter);
-  Result<std::string> encode_head(const ClientRequest& request) const;
+  // Appends the head of the request to `head`.
+  Result<void> append_head(std::string& head, const ClientRequest& request);
+  const ConstantHead& constant_head(const ClientRequest& request);
   // Returns whether a proxy has to open a tunnel (CONNECT) for requests to `url`. Only http: requests need
   // none: they are sent to the proxy itself, with an absolute target.
   static bool needs_tunnel(const Url& url) noexcept { return url.scheme != "http"; }
 
-  // Returns the most recently used idle connection to `origin`; null if there is none.
-  std::unique_ptr<HttpClientConnection> acquire_idle(const std::string& origin);
-  void add_idle(const std::string& origin, std::unique_ptr<HttpClientConnection> connection);
+  IdleGroup& idle_group(const Url& url);
+  // Returns the most recently used idle connection to the origin of `url`; null if there is none.
+  std::unique_ptr<HttpClientConnection> acquire_idle(const Url& url);
+  void add_idle(std::unique_ptr<HttpClientConnection> connection);
   void remove_idle(const HttpClientConnection* idle);
   Result<std::shared_ptr<TlsContext>> tls_context();
-  // Returns a permit for one exchange. Fails with `resource_exhausted` if max_exchanges permits are held.
-  Result<std::shared_ptr<void>> acquire_exchange_permit();
+  Error too_many_exchanges_error() const;
 
   Loop& loop_;
   ClientOptions options_;
   Proxies proxies_;
   Redactor redactor_;
   std::shared_ptr<TlsContext> tls_;
-  // The idle connections by origin; the most recently used one is the last. Origins without connections stay.
-  std::map<std::string, IdleConnections> idle_connections_;
+  std::vector<std::unique_ptr<IdleGroup>> idle_groups_;  // groups without connections stay
+  std::optional<ConstantHead> constant_head_;            // of the last request
   std::size_t exchanges_in_progress_ = 0;
   bool closed_ = false;
 };

@@ -4,10 +4,18 @@
 #include <array>
 
 #include "base/ip_address.hpp"
+#include "base/reset_string.hpp"
 #include "connection/sockets.hpp"
 #include "connection/stream_pump.hpp"
 
 namespace fairlead::http {
+
+namespace {
+
+// A request of at most this size is copied into one buffer and written with one system call.
+constexpr std::size_t kMaxCopiedBytes = 8u << 10;
+
+}  // namespace
 
 void CancellableWaiter::cancel() {
   if (std::exchange(cancelled_, true)) return;
@@ -57,25 +65,46 @@ HttpClientConnection::HttpClientConnection(Loop& loop, std::unique_ptr<ByteStrea
       writer_(loop, *this, queue_, *stream_, stream_->remote_name(), std::chrono::milliseconds(0)),
       idle_timer_(loop) {}
 
-Task<Result<void>> HttpClientConnection::write(std::string head, const std::vector<Bytes>& body,
-                                               std::shared_ptr<CancellableWaiter> waiter,
-                                               std::chrono::milliseconds stall) {
-  queue_.put(std::string_view(head));
-  for (const Bytes& part : body) queue_.put(part);
+void HttpClientConnection::start_write(std::span<const Bytes> body, std::chrono::milliseconds stall) {
+  std::size_t size = head_buffer_.size();
+  for (const Bytes& part : body) size += part.size();
   writer_.set_write_stall(stall);
-  writer_.flush();
+  if (size <= kMaxCopiedBytes) {
+    for (const Bytes& part : body) head_buffer_ += part.view();
+    write_now(head_buffer_);
+  } else {
+    queue_.put(std::string_view(head_buffer_));
+    for (const Bytes& part : body) queue_.put(part);
+    writer_.flush();
+  }
+  head_buffer_.clear();
+  if (head_buffer_.capacity() > kMaxCopiedBytes) reset_string(head_buffer_);
+}
+
+// Does what StreamWriter does, without the queue.
+void HttpClientConnection::write_now(std::string_view request) {
+  const iovec part{const_cast<char*>(request.data()), request.size()};
+  const ByteStream::IoResult io = stream_->write(std::span(&part, 1));
+  if (io.status == ByteStream::IoStatus::failed || io.status == ByteStream::IoStatus::ended) {
+    writer_.stop();
+    output_error_ = io.error ? *io.error : closed_error();
+  } else if (io.bytes < request.size()) {
+    queue_.put(request.substr(io.bytes));
+    writer_.flush();
+  }
+}
+
+Task<void> HttpClientConnection::await_written(std::shared_ptr<CancellableWaiter> waiter) {
   write_waiter_ = waiter;
-  while (!queue_.empty() && !output_error_) {
+  while (writing()) {
     waiter->clear_wake();
     const Clock::time_point no_deadline = Clock::time_point::max();
     static_cast<void>(co_await waiter->wait(no_deadline));
     if (!waiter->cancelled()) continue;
     writer_.stop();
-    co_return waiter->cancelled_error();
+    output_error_ = waiter->cancelled_error();
   }
   write_waiter_ = nullptr;
-  if (output_error_) co_return *output_error_;
-  co_return Result<void>();
 }
 
 // The coroutine is woken in a later callback: it may destroy the connection, which the writer still uses
@@ -97,6 +126,32 @@ std::unique_ptr<ByteStream> HttpClientConnection::release() {
   return std::exchange(stream_, std::make_unique<ClosedStream>());
 }
 
+bool HttpClientConnection::wake_on_input(const std::shared_ptr<CancellableWaiter>& waiter) {
+  if (!stream_->input_is_drained()) return false;
+  reads_since_yield_ = 0;
+  bytes_since_yield_ = 0;
+  waiter->clear_wake();
+  stream_->when_readable([waiter] { waiter->wake(); });
+  return true;
+}
+
+std::optional<Result<void>> HttpClientConnection::read_available(ResponseParser& parser, std::string& body) {
+  const std::span<char> scratch = loop_.scratch_buffer();
+  const ByteStream::IoResult io =
+      stream_->read(scratch.first(std::min(scratch.size(), StreamPump::kBytesPerTurn)));
+  ++reads_since_yield_;
+  switch (io.status) {
+    case ByteStream::IoStatus::again: return std::nullopt;
+    case ByteStream::IoStatus::ended: return parser.on_end_of_input();
+    case ByteStream::IoStatus::failed: return *io.error;
+    case ByteStream::IoStatus::ok: break;
+  }
+  bytes_since_yield_ += io.bytes;
+  Result<void> fed = parser.feed(std::string_view(scratch.data(), io.bytes), body);
+  if (io.bytes == scratch.size()) loop_.grow_scratch_buffer();
+  return fed;
+}
+
 Task<Result<void>> HttpClientConnection::read(ResponseParser& parser, std::string& body,
                                               std::shared_ptr<CancellableWaiter> waiter,
                                               Clock::time_point deadline) {
@@ -109,22 +164,8 @@ Task<Result<void>> HttpClientConnection::read(ResponseParser& parser, std::strin
       if (Clock::now() >= deadline && !waiter->cancelled()) co_return timeout_error();
       continue;
     }
-    const std::span<char> scratch = loop_.scratch_buffer();
-    ByteStream::IoResult io =
-        stream_->read(scratch.first(std::min(scratch.size(), StreamPump::kBytesPerTurn)));
-    ++reads_since_yield_;
-    if (io.status == ByteStream::IoStatus::ok) {
-      bytes_since_yield_ += io.bytes;
-      const std::string_view input(loop_.scratch_buffer().data(), io.bytes);
-      Result<void> fed = parser.feed(input, body);
-      if (io.bytes == loop_.scratch_buffer().size()) loop_.grow_scratch_buffer();
-      co_return fed;
-    }
-    if (io.status == ByteStream::IoStatus::ended) {
-      Result<void> ended = parser.on_end_of_input();
-      co_return ended;
-    }
-    if (io.status == ByteStream::IoStatus::failed) co_return *io.error;
+    std::optional<Result<void>> read_result = read_available(parser, body);
+    if (read_result) co_return std::move(*read_result);
     waiter->clear_wake();
     stream_->when_readable([waiter] { waiter->wake(); });
     const bool in_time = co_await waiter->wait(deadline);
@@ -134,19 +175,31 @@ Task<Result<void>> HttpClientConnection::read(ResponseParser& parser, std::strin
   }
 }
 
+Error HttpClientConnection::closed_error() const {
+  return Error(ErrorKind::closed, writer_.name() + " closed its end of the stream");
+}
+
 Error HttpClientConnection::timeout_error() const {
   return Error(ErrorKind::timeout, stream_->remote_name() + " did not respond in time");
 }
 
 void HttpClientConnection::watch_while_idle(Clock::duration idle_timeout, Loop::Callback on_unusable) {
   on_unusable_ = std::move(on_unusable);
-  idle_timer_.arm_after(idle_timeout, [this] { call_on_unusable(); });
+  idle_timeout_ = idle_timeout;
+  idle_since_ = Clock::now();
+  if (!idle_timer_.armed()) idle_timer_.arm(idle_since_ + idle_timeout, [this] { check_idle_time(); });
   wait_for_end_of_idle_connection();
+}
+
+void HttpClientConnection::check_idle_time() {
+  if (!on_unusable_) return;  // in use; watch_while_idle() arms the timer again
+  const Clock::time_point end = idle_since_ + idle_timeout_;
+  if (Clock::now() >= end) return call_on_unusable();
+  idle_timer_.arm(end, [this] { check_idle_time(); });
 }
 
 void HttpClientConnection::stop_watching() {
   on_unusable_ = nullptr;
-  idle_timer_.cancel();
 }
 
 void HttpClientConnection::wait_for_end_of_idle_connection() {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -86,15 +87,31 @@ class HttpClientConnection final : private StreamWriter::Owner {
   ~HttpClientConnection() override { stream_->close(); }
   HttpClientConnection(const HttpClientConnection&) = delete;
 
-  // Writes a request. Fails with `timeout` if the server reads nothing for `stall`, with `cancelled` if
-  // `waiter` is cancelled, and with the errors of the socket. REQUIRES: `body` outlives the task.
-  Task<Result<void>> write(std::string head, const std::vector<Bytes>& body,
-                           std::shared_ptr<CancellableWaiter> waiter, std::chrono::milliseconds stall);
-  // Waits for input, reads once, and passes the input to `parser`, which appends to `body`. At the end of the
-  // input it returns the result of parser.on_end_of_input(). Fails with `timeout` after `deadline`, with
-  // `cancelled` if `waiter` is cancelled, and with the errors of the socket and of the parser. After as many
-  // consecutive reads or bytes as StreamPump handles per turn it yields to the loop, so that a server that
-  // sends without pause cannot starve the loop.
+  // Returns the buffer for the head of the next request. It keeps its memory from one request to the next.
+  std::string& head_buffer() noexcept { return head_buffer_; }
+  // Writes head_buffer() and `body`, as much as possible without waiting; a small request in one system call.
+  // await_written() waits for the rest. From then on, the write fails if the server reads nothing for
+  // `stall`. REQUIRES: the previous request is written.
+  void start_write(std::span<const Bytes> body, std::chrono::milliseconds stall);
+  // Returns whether the write is in progress. If not, write_error() is its outcome.
+  bool writing() const noexcept { return !queue_.empty() && !output_error_; }
+  const std::optional<Error>& write_error() const noexcept { return output_error_; }
+  // Waits for the end of the write, see writing(). The write fails with `timeout` if the server reads nothing
+  // for the time passed to start_write(), with the errors of the socket, and with `cancelled` if `waiter` is
+  // cancelled.
+  Task<void> await_written(std::shared_ptr<CancellableWaiter> waiter);
+
+  // Registers `waiter` to be woken when input arrives, if a read would certainly return nothing now. Returns
+  // whether it did so.
+  bool wake_on_input(const std::shared_ptr<CancellableWaiter>& waiter);
+  // Reads once, and passes the input to `parser`, which appends to `body`. Returns nullopt if nothing can be
+  // read now. At the end of the input it returns the result of parser.on_end_of_input(). Fails with the
+  // errors of the socket and of the parser.
+  std::optional<Result<void>> read_available(ResponseParser& parser, std::string& body);
+  // Waits until something can be read, and returns the result of read_available(). Fails with `timeout` after
+  // `deadline`, and with `cancelled` if `waiter` is cancelled. After as many consecutive reads or bytes as
+  // StreamPump handles per turn it yields to the loop, so that a server that sends without pause cannot
+  // starve the loop.
   Task<Result<void>> read(ResponseParser& parser, std::string& body,
                           std::shared_ptr<CancellableWaiter> waiter, Clock::time_point deadline);
 
@@ -110,6 +127,8 @@ class HttpClientConnection final : private StreamWriter::Owner {
 
   bool used = false;     // whether the connection has carried an exchange
   bool reusable = true;  // whether the connection can carry another exchange
+  // Identifies the group of idle connections that this one returns to. Set and interpreted by HttpClient.
+  void* idle_group = nullptr;
 
  private:
   // Replaces the stream after release().
@@ -132,18 +151,26 @@ class HttpClientConnection final : private StreamWriter::Owner {
   void on_output_failed(Error reason) override;
   void on_flushed() override;
 
+  void write_now(std::string_view request);
   Error timeout_error() const;
+  Error closed_error() const;
   void wait_for_end_of_idle_connection();
+  void check_idle_time();
   void call_on_unusable();
 
   Loop& loop_;
   std::unique_ptr<ByteStream> stream_;
-  rpc::ByteQueue queue_;
+  std::string head_buffer_;
+  rpc::ByteQueue queue_;  // what start_write() could not write at once
   StreamWriter writer_;
   // Woken when the write in progress is complete or has failed; null if no write is in progress.
   std::shared_ptr<CancellableWaiter> write_waiter_;
   std::optional<Error> output_error_;
+  // Armed while the connection is idle, and possibly longer: it is not cancelled when the connection is
+  // reused, because that would happen for every request.
   Timer idle_timer_;
+  Clock::duration idle_timeout_{};
+  Clock::time_point idle_since_{};
   Loop::Callback on_unusable_;  // empty: the connection is not watched
   int reads_since_yield_ = 0;   // consecutive reads since read() last yielded to the loop or waited for input
   std::size_t bytes_since_yield_ = 0;

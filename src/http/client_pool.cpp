@@ -14,20 +14,27 @@ HttpClient::HttpClient(Loop& loop, ClientOptions options, Proxies proxies)
     : loop_(loop), options_(std::move(options)), proxies_(std::move(proxies)) {}
 HttpClient::~HttpClient() = default;
 
-std::unique_ptr<HttpClientConnection> HttpClient::acquire_idle(const std::string& origin) {
-  const auto found = idle_connections_.find(origin);
-  if (found == idle_connections_.end() || found->second.empty()) return nullptr;
+HttpClient::IdleGroup& HttpClient::idle_group(const Url& url) {
+  for (const std::unique_ptr<IdleGroup>& group : idle_groups_) {
+    if (group->origin.same_origin(url)) return *group;
+  }
+  return *idle_groups_.emplace_back(std::make_unique<IdleGroup>(url));
+}
+
+std::unique_ptr<HttpClientConnection> HttpClient::acquire_idle(const Url& url) {
+  IdleGroup& group = idle_group(url);
+  if (group.connections.empty()) return nullptr;
   // Returns the most recently used connection, so that connections that are not needed any more stay idle and
   // are closed after ClientOptions::idle_timeout.
-  std::unique_ptr<HttpClientConnection> connection = std::move(found->second.back());
-  found->second.pop_back();
+  std::unique_ptr<HttpClientConnection> connection = std::move(group.connections.back());
+  group.connections.pop_back();
   connection->stop_watching();
   return connection;
 }
 
-void HttpClient::add_idle(const std::string& origin, std::unique_ptr<HttpClientConnection> connection) {
+void HttpClient::add_idle(std::unique_ptr<HttpClientConnection> connection) {
   if (closed_ || options_.max_idle_connections == 0) return;
-  IdleConnections& connections = idle_connections_[origin];
+  auto& connections = static_cast<IdleGroup*>(connection->idle_group)->connections;
   if (connections.size() >= options_.max_idle_connections) connections.erase(connections.begin());
   // The client owns the connection, which calls back at most until it is removed.
   connection->watch_while_idle(options_.idle_timeout, [this, idle = connection.get()] { remove_idle(idle); });
@@ -35,33 +42,33 @@ void HttpClient::add_idle(const std::string& origin, std::unique_ptr<HttpClientC
 }
 
 void HttpClient::remove_idle(const HttpClientConnection* idle) {
-  const auto is_idle = [&](const auto& connection) { return connection.get() == idle; };
-  for (auto& [origin, connections] : idle_connections_) {
-    if (std::erase_if(connections, is_idle) == 0) continue;
-    if (connections.empty()) idle_connections_.erase(origin);
-    return;
-  }
+  auto& connections = static_cast<IdleGroup*>(idle->idle_group)->connections;
+  std::erase_if(connections, [&](const auto& connection) { return connection.get() == idle; });
 }
 
 void HttpClient::close() {
   closed_ = true;
-  idle_connections_.clear();
+  for (const std::unique_ptr<IdleGroup>& group : idle_groups_) group->connections.clear();
 }
 
 std::size_t HttpClient::idle_count() const noexcept {
   std::size_t count = 0;
-  for (const auto& [origin, connections] : idle_connections_) count += connections.size();
+  for (const std::unique_ptr<IdleGroup>& group : idle_groups_) count += group->connections.size();
   return count;
 }
 
-Result<std::shared_ptr<void>> HttpClient::acquire_exchange_permit() {
-  if (exchanges_in_progress_ >= options_.max_exchanges) {
-    return Error(ErrorKind::resource_exhausted, "max_exchanges (" + std::to_string(options_.max_exchanges) +
-                                                    ") HTTP exchanges are in progress");
-  }
-  ++exchanges_in_progress_;
-  return std::shared_ptr<void>(nullptr,
-                               [self = shared_from_this()](void*) { --self->exchanges_in_progress_; });
+ExchangePermit::ExchangePermit(std::shared_ptr<HttpClient> client) : client_(std::move(client)) {
+  ++client_->exchanges_in_progress_;
+}
+
+void ExchangePermit::release() noexcept {
+  if (client_) --client_->exchanges_in_progress_;
+  client_.reset();
+}
+
+Error HttpClient::too_many_exchanges_error() const {
+  return Error(ErrorKind::resource_exhausted, "max_exchanges (" + std::to_string(options_.max_exchanges) +
+                                                  ") HTTP exchanges are in progress");
 }
 
 Result<std::shared_ptr<TlsContext>> HttpClient::tls_context() {
@@ -94,7 +101,9 @@ Task<Result<std::unique_ptr<HttpClientConnection>>> HttpClient::open_connection(
     stream = make_plain_stream(loop_, std::move(*socket));
   }
   if (!stream) co_return stream.error();
-  co_return std::make_unique<HttpClientConnection>(loop_, std::move(*stream));
+  auto connection = std::make_unique<HttpClientConnection>(loop_, std::move(*stream));
+  connection->idle_group = &idle_group(url);
+  co_return connection;
 }
 
 Task<Result<UniqueFd>> HttpClient::open_socket(Url endpoint) {
@@ -123,13 +132,14 @@ Task<Result<UniqueFd>> HttpClient::open_tunnel(Url proxy, Url url,
   Result<std::unique_ptr<ByteStream>> stream = make_plain_stream(loop_, std::move(copy));
   if (!stream) co_return stream.error();
   HttpClientConnection connection(loop_, std::move(*stream));
-  std::string head = "CONNECT " + url.host_and_port() + " HTTP/1.1\r\nHost: " + url.host_and_port() + "\r\n";
+  std::string& head = connection.head_buffer();
+  head = "CONNECT " + url.host_and_port() + " HTTP/1.1\r\nHost: " + url.host_and_port() + "\r\n";
   if (!proxy.user_info.empty())
     head += "Proxy-Authorization: Basic " + base64_encode(percent_decode_lenient(proxy.user_info)) + "\r\n";
   head += "\r\n";
-  const std::vector<Bytes> no_body;
-  const Result<void> written = co_await connection.write(std::move(head), no_body, waiter, timeout);
-  if (!written) co_return written.error();
+  connection.start_write(std::span<const Bytes>(), timeout);
+  co_await connection.await_written(waiter);
+  if (connection.write_error()) co_return *connection.write_error();
   ResponseParser parser(true);
   std::string body;
   const Clock::time_point deadline = Clock::now() + timeout;

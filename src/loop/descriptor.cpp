@@ -124,6 +124,10 @@ void Descriptor::input_drained() noexcept {
   impl_->drained = impl_->watched && !impl_->ended;
 }
 
+bool Descriptor::input_is_drained() const noexcept {
+  return impl_->drained;
+}
+
 bool Descriptor::waiting_to_read() const noexcept {
   return static_cast<bool>(impl_->input.callback);
 }

@@ -20,6 +20,9 @@ HttpClientMessage::HttpClientMessage(rpc::Message message) : message_(std::move(
 
 HttpClientMessage::HttpClientMessage(const rpc::Rope& rope, std::shared_ptr<const mcp::EncodedCall> call)
     : call_(std::move(call)), facts_(call_->facts), size_(rope.size()) {
+  std::size_t parts = 0;
+  rope.each([&parts](const Bytes&) { ++parts; });
+  body_.reserve(parts);
   rope.each([this](const Bytes& part) { body_.push_back(part); });
 }
 

@@ -7,6 +7,7 @@
 #include "peer/parse_in_steps.hpp"
 #include "protocol/envelope.hpp"
 #include "protocol/header_values.hpp"
+#include "rpc/message_parser.hpp"
 
 namespace fairlead::transport {
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxExcerptBytes = 200;
 constexpr std::size_t kMaxProblemBytes = 16u << 10;  // a larger problem document is not parsed
+constexpr std::size_t kStartsPerTurn = 16;           // POSTs that are started per turn of the loop
 // Time limit for reading a body that is not a response to a request.
 constexpr std::chrono::milliseconds kNonResponseBodyTimeout{5'000};
 
@@ -77,15 +79,36 @@ Result<void> StreamableConnection::enqueue(const rpc::Rope& rope, WriteWaiter* w
     return {};
   }
   const bool modern = state_.on_send(*message);
-  auto post = std::make_shared<Post>(loop(), std::move(*message), modern);
+  auto post = make_cached<Post>(loop(), std::move(*message), modern);
   post->position = queued_position_;
-  unsent_.emplace(queued_position_, size);
-  backlog_ += size;
-  posts_.insert(post);
-  if (!post->id.empty()) calls_[post->id] = post;
+  unsent_.add(queued_position_, size);
+  add_post(post);
+  if (!post->id.empty()) calls_.insert_or_assign(post->id, post);
   // Starts in a later callback, because the caller registers `waiter` only after this function has returned.
-  loop().post([self = self(), post] { self->loop().spawn(run_post(self, post)); });
+  if (unstarted_.empty()) loop().post([self = self()] { self->start_posts(); });
+  unstarted_.push(std::move(post));
   return {};
+}
+
+void StreamableConnection::start_posts() {
+  for (std::size_t i = 0; i < kStartsPerTurn && !unstarted_.empty(); ++i) {
+    PostPtr post = std::move(unstarted_.front());
+    unstarted_.pop();
+    loop().spawn(run_post(self(), std::move(post)));
+  }
+  if (!unstarted_.empty()) loop().post([self = self()] { self->start_posts(); });
+}
+
+void StreamableConnection::add_post(const PostPtr& post) {
+  post->index = posts_.size();
+  posts_.push_back(post);
+}
+
+// REQUIRES: the caller holds a reference to `post`.
+void StreamableConnection::remove_post(const Post& post) {
+  std::swap(posts_[post.index], posts_.back());
+  posts_[post.index]->index = post.index;
+  posts_.pop_back();
 }
 
 // A request of the modern era, or one that has not been sent yet, is cancelled by closing its HTTP exchange;
@@ -102,7 +125,7 @@ bool StreamableConnection::intercept_cancellation(const HttpClientMessage& messa
 }
 
 std::uint64_t StreamableConnection::sent_position() const noexcept {
-  return unsent_.empty() ? queued_position_ : unsent_.begin()->first - unsent_.begin()->second;
+  return unsent_.sent_position(queued_position_);
 }
 
 std::uint64_t StreamableConnection::position_at_backlog(std::size_t bytes) const noexcept {
@@ -111,11 +134,7 @@ std::uint64_t StreamableConnection::position_at_backlog(std::size_t bytes) const
 
 void StreamableConnection::mark_written(Post& post) {
   post.written = true;
-  const auto found = unsent_.find(post.position);
-  if (found == unsent_.end()) return;
-  backlog_ -= found->second;
-  unsent_.erase(found);
-  notify_written(sent_position());
+  if (unsent_.remove(post.position)) notify_written(sent_position());
 }
 
 // ---- one message ---------------------------------------------------------------------------------------
@@ -133,7 +152,7 @@ Task<void> StreamableConnection::run_post(std::shared_ptr<StreamableConnection> 
 }
 
 void StreamableConnection::finish_post(const PostPtr& post, const Result<void>& outcome) {
-  posts_.erase(post);
+  remove_post(*post);
   const bool cancelled = post->waiter->cancelled() || close_reason();
   if (!outcome && !cancelled && post->id.empty()) {
     log_.warning("message could not be sent",
@@ -162,8 +181,11 @@ Task<Result<void>> StreamableConnection::send_and_handle(PostPtr post) {
     }
     const std::uint64_t generation = session_generation_;
     const bool in_session = legacy && !state_.session_id().empty();
-    const ResponseResult response = co_await send_post(post);
+    http::ClientRequest request = request_for(post);
+    const ResponseResult response = co_await client_->send(std::move(request), post->waiter);
     if (!response) co_return response.error();
+    std::optional<Result<void>> handled_at_once = handle_received_response(*post, **response);
+    if (handled_at_once) co_return std::move(*handled_at_once);
     if ((*response)->status() == 404 && in_session && !again && !http_sse_post_url_) {
       if (generation == session_generation_) note_session_loss();
       continue;
@@ -176,19 +198,41 @@ Task<Result<void>> StreamableConnection::send_and_handle(PostPtr post) {
   }
 }
 
-Task<StreamableConnection::ResponseResult> StreamableConnection::send_post(PostPtr post) {
+http::ClientRequest StreamableConnection::request_for(const PostPtr& post) {
   http::ClientRequest request("POST", http_sse_post_url_ ? *http_sse_post_url_ : url_);
   request.headers = state_.headers_for(post->message);
-  request.body = post->message.body();
+  request.shared_body = std::shared_ptr<const std::vector<Bytes>>(post, &post->message.body());
   request.response_timeout = client_->options().response_timeout;
   // A call has its own timeout; other messages need this one.
   if (request.response_timeout.count() == 0 && (post->id.empty() || post->internal))
     request.response_timeout = client_->options().limits.call_timeout;
   // A request counts as sent when it has been written to the socket; other messages count as sent when the
   // server has accepted them.
-  if (!post->id.empty()) request.on_written = [self = self(), post] { self->mark_written(*post); };
-  ResponseResult response = co_await client_->send(std::move(request), post->waiter);
-  co_return response;
+  if (!post->id.empty()) request.on_written = [this, sent = post.get()] { mark_written(*sent); };
+  return request;
+}
+
+std::optional<Result<void>> StreamableConnection::handle_received_response(Post& post,
+                                                                           http::ClientResponse& response) {
+  const bool is_call = !post.id.empty() && !post.internal && !post.message.is_handshake();
+  if (response.status() / 100 != 2 || !is_call || http_sse_post_url_ ||
+      !response.has_media_type("application/json"))
+    return std::nullopt;
+  std::optional<std::string> body = response.take_received_body(
+      std::min(client_->options().max_response_bytes, rpc::MessageParser::kBytesPerStep));
+  if (!body) return std::nullopt;
+  return handle_json_response(post,
+                              rpc::Message::parse(Bytes::adopt(std::move(*body)), client_->options().limits));
+}
+
+Result<void> StreamableConnection::handle_json_response(Post& post, rpc::Message message) {
+  if (message.is(rpc::Kind::malformed)) {
+    return Error(ErrorKind::parse,
+                 url_.redacted() + " responded with an invalid message: " + message.problem().message());
+  }
+  handle_message(std::move(message), &post);
+  wake_receiver();
+  return {};
 }
 
 Task<Result<void>> StreamableConnection::handle_success(PostPtr post,
@@ -237,13 +281,7 @@ Task<Result<void>> StreamableConnection::read_json_response(PostPtr post,
   } else {
     message = rpc::Message::parse(frame, client_->options().limits);
   }
-  if (message.is(rpc::Kind::malformed)) {
-    co_return Error(ErrorKind::parse,
-                    url_.redacted() + " responded with an invalid message: " + message.problem().message());
-  }
-  handle_message(message, post.get());
-  wake_receiver();
-  co_return Result<void>();
+  co_return handle_json_response(*post, std::move(message));
 }
 
 // If the body of an error status is a JSON-RPC error, it is delivered as the response to the request.

@@ -4,13 +4,15 @@
 // HTTP+SSE. It interprets only those parts of a message that the transport needs.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "fairlead/base/block_cache.hpp"
+#include "fairlead/base/fifo.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/peer/connection.hpp"
 #include "fairlead/transport/connect.hpp"
@@ -18,6 +20,7 @@
 #include "http/sse_parser.hpp"
 #include "transport/http_client_message.hpp"
 #include "transport/streamable_state.hpp"
+#include "transport/unsent_messages.hpp"
 
 namespace fairlead::transport {
 
@@ -26,7 +29,7 @@ class StreamableConnection final : public Connection {
   StreamableConnection(Loop& loop, http::Url url, std::shared_ptr<http::HttpClient> client,
                        ReconnectLimits reconnect);
 
-  std::size_t backlog() const noexcept override { return backlog_; }
+  std::size_t backlog() const noexcept override { return unsent_.bytes(); }
   std::string description() const override { return url_.redacted(); }
   bool has_stream_per_request() const noexcept override { return true; }
   Task<void> wait_closed() override;
@@ -35,17 +38,16 @@ class StreamableConnection final : public Connection {
   // A message that is sent as a POST, until the HTTP response has been handled.
   struct Post {
     Post(Loop& loop, HttpClientMessage sent, bool modern_era)
-        : message(std::move(sent)),
-          modern(modern_era),
-          waiter(std::make_shared<http::CancellableWaiter>(loop)) {
+        : message(std::move(sent)), modern(modern_era), waiter(make_cached<http::CancellableWaiter>(loop)) {
       if (message.is_request()) id = message.id();
     }
     HttpClientMessage message;
-    std::string id;  // id of a request; empty for notifications and responses
+    std::string id;  // id of a request; empty for notifications and responses. Never changed
     bool modern;     // the message belongs to the modern era
     std::shared_ptr<http::CancellableWaiter> waiter;
     std::uint64_t position = 0;  // where the message ends in the sequence of all sent bytes; 0 if internal
     bool written = false;        // the message counts as sent
+    std::size_t index = 0;       // see StreamableConnection::posts_
     bool response_received = false;        // the response to the request has been received
     bool internal = false;                 // sent by renew_session(): the response is not delivered
     std::optional<rpc::Message> response;  // the response to an internal request
@@ -84,6 +86,10 @@ class StreamableConnection final : public Connection {
   // If the message is notifications/cancelled, cancels the call that it names. Returns true if the message
   // must not be sent; always false for other messages.
   bool intercept_cancellation(const HttpClientMessage& message);
+  // Starts run_post() for the POSTs in unstarted_, a limited number per turn of the loop.
+  void start_posts();
+  void add_post(const PostPtr& post);
+  void remove_post(const Post& post);
   static Task<void> run_post(std::shared_ptr<StreamableConnection> self, PostPtr post);
   void finish_post(const PostPtr& post, const Result<void>& outcome);
   void mark_written(Post& post);
@@ -92,7 +98,12 @@ class StreamableConnection final : public Connection {
   // Sends the message and handles the response. If the server has lost the session, renews it and sends the
   // message again.
   Task<Result<void>> send_and_handle(PostPtr post);
-  Task<ResponseResult> send_post(PostPtr post);
+  // REQUIRES: `post` outlives the request.
+  http::ClientRequest request_for(const PostPtr& post);
+  // Handles the response to a call if it is a small JSON message that has been received completely, as most
+  // are. Returns nullopt, and does nothing, for other responses.
+  std::optional<Result<void>> handle_received_response(Post& post, http::ClientResponse& response);
+  Result<void> handle_json_response(Post& post, rpc::Message message);
   Task<Result<void>> handle_success(PostPtr post, std::shared_ptr<http::ClientResponse> response);
   Task<Result<void>> handle_error_status(PostPtr post, std::shared_ptr<http::ClientResponse> response);
   Task<Result<void>> read_json_response(PostPtr post, std::shared_ptr<http::ClientResponse> response);
@@ -107,11 +118,11 @@ class StreamableConnection final : public Connection {
   Task<Result<void>> read_events(std::shared_ptr<http::ClientResponse> response,
                                  std::shared_ptr<http::CancellableWaiter> waiter, ResumePoint& point,
                                  Post* post, ServerStream* stream);
-  void handle_event_message(const rpc::Message& message, Post* post);
+  void handle_event_message(rpc::Message message, Post* post);
   // Waits until the receiver has processed all delivered messages.
   Task<void> wait_for_receiver(std::shared_ptr<http::CancellableWaiter> waiter);
-  void handle_message(const rpc::Message& message, Post* post);
-  void handle_response(const rpc::Message& message, Post* post);
+  void handle_message(rpc::Message message, Post* post);
+  void handle_response(rpc::Message message, Post* post);
   // Returns a response to the request `id` with the same error.
   static rpc::Message error_with_id(const rpc::Message& error, std::string_view id);
   // Counts a reconnect in `point`, and returns how long to wait before it.
@@ -142,11 +153,15 @@ class StreamableConnection final : public Connection {
   Log log_;
   StreamableState state_;
 
-  std::uint64_t queued_position_ = 0;            // total size of all messages; positions count these bytes
-  std::size_t backlog_ = 0;                      // bytes of the messages in unsent_
-  std::map<std::uint64_t, std::size_t> unsent_;  // size of each unsent message, by the position of its end
-  std::set<PostPtr> posts_;                      // POSTs in progress
-  std::map<std::string, PostPtr, std::less<>> calls_;                     // calls without a response, by id
+  std::uint64_t queued_position_ = 0;  // total size of all messages; positions count these bytes
+  UnsentMessages unsent_;
+  Fifo<PostPtr> unstarted_;     // POSTs that start_posts() will start
+  std::vector<PostPtr> posts_;  // POSTs in progress; Post::index is the index here
+  using CallEntry = std::pair<const std::string_view, PostPtr>;
+  // Calls without a response, by Post::id.
+  std::unordered_map<std::string_view, PostPtr, std::hash<std::string_view>, std::equal_to<>,
+                     BlockAllocator<CallEntry>>
+      calls_;
   std::vector<std::shared_ptr<http::CancellableWaiter>> paused_readers_;  // readers in wait_for_receiver()
 
   ServerStreamPtr server_stream_;               // the standalone stream, or that of HTTP+SSE

@@ -27,16 +27,16 @@ bool is_response(const rpc::Message& message) {
 
 // ---- messages ------------------------------------------------------------------------------------------
 
-void StreamableConnection::handle_message(const rpc::Message& message, Post* post) {
+void StreamableConnection::handle_message(rpc::Message message, Post* post) {
   if (message.is(rpc::Kind::batch)) {
     for (const rpc::Message& element : message.batch()) handle_message(element, post);
   } else if (is_response(message)) {
-    handle_response(message, post);
+    handle_response(std::move(message), post);
   } else if (message.is(rpc::Kind::request) && (post ? post->modern : state_.modern())) {
     log_.warning("request from a server of the modern era is dropped",
                  {{"connection", description()}, {"method", std::string(message.method())}});
   } else {
-    deliver(message);
+    deliver(std::move(message));
   }
 }
 
@@ -49,21 +49,21 @@ rpc::Message StreamableConnection::error_with_id(const rpc::Message& error, std:
 
 // Handles a response from the server. An error without an id on the stream of a request is the response to
 // that request.
-void StreamableConnection::handle_response(const rpc::Message& message, Post* post) {
+void StreamableConnection::handle_response(rpc::Message message, Post* post) {
   if (post && !post->response_received && message.is(rpc::Kind::error) && message.id() != post->id &&
       (message.id().empty() || message.id() == "null")) {
     return handle_response(error_with_id(message, post->id), post);
   }
   const auto found = calls_.find(message.id());
-  if (found == calls_.end()) return deliver(message);
+  if (found == calls_.end()) return deliver(std::move(message));
   const PostPtr call = found->second;
   calls_.erase(found);
   call->response_received = true;
   state_.on_response(call->message, message);
   if (call->internal) {
-    call->response = message;
+    call->response = std::move(message);
   } else {
-    deliver(message);
+    deliver(std::move(message));
   }
 }
 
@@ -86,11 +86,11 @@ Task<void> StreamableConnection::wait_for_receiver(std::shared_ptr<http::Cancell
 
 // ---- streams -------------------------------------------------------------------------------------------
 
-void StreamableConnection::handle_event_message(const rpc::Message& message, Post* post) {
+void StreamableConnection::handle_event_message(rpc::Message message, Post* post) {
   if (message.is(rpc::Kind::malformed)) {
-    deliver(message);
+    deliver(std::move(message));
   } else {
-    handle_message(message, post);
+    handle_message(std::move(message), post);
   }
 }
 
@@ -114,9 +114,9 @@ Task<Result<void>> StreamableConnection::read_events(std::shared_ptr<http::Clien
       if (!is_message && stream && stream->on_other_event) stream->on_other_event(events[i]);
       const Bytes data = Bytes::adopt(std::move(events[i].data));
       if (is_message && is_large_frame(data)) {
-        const rpc::Message message = co_await parse_in_steps(loop(), data, limits);
+        rpc::Message message = co_await parse_in_steps(loop(), data, limits);
         if (waiter->cancelled()) co_return waiter->cancelled_error();
-        handle_event_message(message, post);
+        handle_event_message(std::move(message), post);
       } else if (is_message) {
         handle_event_message(rpc::Message::parse(data, limits), post);
       }

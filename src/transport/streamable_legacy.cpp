@@ -141,10 +141,10 @@ Task<Result<void>> StreamableConnection::reinitialize() {
   auto handshake = std::make_shared<Post>(loop(), rpc::Message::parse(frame), false);
   handshake->internal = true;
   state_.clear_session();
-  posts_.insert(handshake);
-  calls_[handshake->id] = handshake;
+  add_post(handshake);
+  calls_.insert_or_assign(handshake->id, handshake);
   const Result<void> handshake_outcome = co_await send_and_handle(handshake);
-  posts_.erase(handshake);
+  remove_post(*handshake);
   calls_.erase(handshake->id);
   if (!handshake_outcome) co_return handshake_outcome.error();
   if (!handshake->response) co_return Error(ErrorKind::closed, "no response to the handshake");
@@ -156,9 +156,9 @@ Task<Result<void>> StreamableConnection::reinitialize() {
   const Bytes initialized = rpc::make_notification("notifications/initialized", json::Raw()).joined();
   auto confirmation = std::make_shared<Post>(loop(), rpc::Message::parse(initialized), false);
   confirmation->internal = true;
-  posts_.insert(confirmation);
+  add_post(confirmation);
   Result<void> confirmed = co_await send_and_handle(confirmation);
-  posts_.erase(confirmation);
+  remove_post(*confirmation);
   co_return confirmed;
 }
 

@@ -1,108 +1,18 @@
-// R8.3: the HTTP client over real sockets: connection reuse, proxies, redirects, TLS, and misbehaving
+// R8.3: the HTTP client over real sockets: proxies, redirects, TLS, and misbehaving
 // servers.
-#include "http/client.hpp"
-
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "http/certificate.hpp"
+#include "http/client_fixture.hpp"
 #include "http/raw_client.hpp"
-#include "http/script_server.hpp"
-#include "support/support.hpp"
 
 namespace fairlead::http {
 namespace {
 
 using namespace std::chrono_literals;
-using test::ReceivedRequest;
-using test::Reply;
-using test::ScriptServer;
-
-class HttpClientTest : public ::testing::Test {
- public:
-  Loop loop;
-  ClientOptions options;
-  std::shared_ptr<HttpClient> client;
-
-  void create_client() { client = HttpClient::create(loop, options).value(); }
-  void TearDown() override {
-    if (client) client->close();
-  }
-
-  struct FetchedResponse {
-    int status = 0;
-    Headers headers;
-    std::string body;
-  };
-  Task<Result<FetchedResponse>> fetch(ClientRequest request) {
-    auto waiter = std::make_shared<CancellableWaiter>(loop);
-    Result<std::shared_ptr<ClientResponse>> response = co_await client->send(std::move(request), waiter);
-    if (!response) co_return response.error();
-    Result<std::string> body = co_await (*response)->read_all(options.max_response_bytes);
-    if (!body) co_return body.error();
-    co_return FetchedResponse{(*response)->status(), (*response)->headers(), std::move(*body)};
-  }
-  Result<FetchedResponse> get(const std::string& url, const std::string& method = "GET",
-                              const std::string& body = "") {
-    if (!client) create_client();
-    ClientRequest request(method, Url::parse(url).value());
-    if (!body.empty()) request.body.push_back(Bytes::copy_of(body));
-    return loop.block_on(fetch(std::move(request)));
-  }
-  Task<void> get_many(std::string url, int count, int* served) {
-    for (int i = 0; i < count; ++i) {
-      const Result<FetchedResponse> response = co_await fetch(ClientRequest("GET", Url::parse(url).value()));
-      if (!response || response->status != 200) break;
-      ++*served;
-    }
-  }
-  bool idle_connections_become(std::size_t count) {
-    return loop.block_on(test::eventually(loop, [&] { return client->idle_count() == count; }));
-  }
-};
-
-TEST_F(HttpClientTest, ConnectionsAreReused) {
-  ScriptServer server([](const ReceivedRequest&, Reply& reply) { reply.respond(200, "text/plain", "ok"); });
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(get(server.url())->body, "ok");
-  EXPECT_EQ(server.connection_count(), 1);
-  EXPECT_EQ(client->idle_count(), 1U);
-}
-
-// The test counts the callbacks of the loop: if a request did not end its wait, all later requests would wake
-// that wait too.
-TEST_F(HttpClientTest, RequestsOnReusedConnectionDoNotGetSlower) {
-  constexpr int kBlocks = 20;
-  constexpr int kCallsPerBlock = 1'000;
-  constexpr std::size_t kMaxCallbacks = 6 * kCallsPerBlock;
-  test::HttpServer server;
-  server.route(
-      "/x", [](const std::shared_ptr<Exchange>& exchange) { exchange->respond(Response::text(200, "x")); });
-  create_client();
-  std::size_t memory = 0;
-  for (int block = 0; block < kBlocks; ++block) {
-    std::size_t callbacks = 0;
-    int served = 0;
-    loop.spawn(get_many("http://" + server.address() + "/x", kCallsPerBlock, &served));
-    loop.run_until([&] { return ++callbacks > kMaxCallbacks || served == kCallsPerBlock; });
-    ASSERT_EQ(served, kCallsPerBlock) << "in block " << block;
-    if (block == 0) memory = test::allocated_bytes();
-  }
-  EXPECT_LT(test::allocated_bytes(), memory + (8u << 20));
-  EXPECT_EQ(client->idle_count(), 1U);
-}
-
-TEST_F(HttpClientTest, ConnectionClosedByServerIsNotPooled) {
-  ScriptServer server([](const ReceivedRequest&, Reply& reply) {
-    reply.respond(200, "text/plain", "ok", "Connection: close\r\n");
-    reply.disconnect();
-  });
-  EXPECT_TRUE(get(server.url()));
-  EXPECT_TRUE(get(server.url()));
-  EXPECT_EQ(server.connection_count(), 2);
-  EXPECT_EQ(client->idle_count(), 0U);
-}
 
 // A listener that never accepts. The kernel still completes connections and buffers some of the data.
 class NonAcceptingListener {

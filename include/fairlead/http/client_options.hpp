@@ -38,8 +38,8 @@ struct ClientOptions : fairlead::StreamConnectOptions {
   bool public_addresses_only = false;
   std::string ca_file;  // PEM file of certificate authorities to trust in addition to the system's
   bool verify = true;   // verify the server's certificate
-  std::size_t max_idle_connections = 16;  // connections that are kept for reuse, per origin
-  std::size_t max_exchanges = 1000;       // concurrent requests; further ones fail with `resource_exhausted`
+  std::size_t max_idle_connections = 256;  // connections that are kept for reuse, per origin
+  std::size_t max_exchanges = 1000;        // concurrent requests; further ones fail with `resource_exhausted`
   std::size_t max_response_bytes = 64u << 20;      // body of a response that is not an event stream
   std::chrono::milliseconds idle_timeout{60'000};  // an idle connection is closed after this time
   // Time limit for the head of the response. 0: a call has only its own timeout; other messages have

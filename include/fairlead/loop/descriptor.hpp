@@ -52,6 +52,8 @@ class Descriptor {
   // To be called when a read has returned EAGAIN, or less than was asked for from a pipe or a stream socket.
   // The next when_readable() then needs no system call, because the descriptor reports new input by itself.
   void input_drained() noexcept;
+  // Returns whether no input has been reported since input_drained().
+  bool input_is_drained() const noexcept;
   // Return whether a callback of when_readable() or when_writable() is outstanding.
   bool waiting_to_read() const noexcept;
   bool waiting_to_write() const noexcept;
