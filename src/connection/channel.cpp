@@ -1,6 +1,7 @@
 #include "fairlead/connection/channel.hpp"
 
 #include <algorithm>
+#include <deque>
 
 namespace fairlead {
 

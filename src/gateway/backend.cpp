@@ -5,12 +5,47 @@
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/failure.hpp"
 #include "fairlead/rpc/codes.hpp"
-#include "gateway/catalogue_pages.hpp"
 #include "gateway/failure.hpp"
 #include "json/redact.hpp"
 #include "mcp/features.hpp"
 
 namespace fairlead::gateway {
+
+namespace {
+
+// Writes the tools of the gateway itself, or at this endpoint, as elements of an array. `tools` may be null.
+void write_own_tools(json::Writer& out, const EndpointTools* tools, const mcp::ServerState& front,
+                     mcp::Revision revision) {
+  if (tools) {
+    for (const json::Raw& entry : tools->entries(revision)) out.raw(entry);
+  }
+  if (!front.has_tools) return;
+  const auto own_tools = front.catalogue();
+  const json::Raw entries =
+      own_tools->page_json(ListKind::tools, revision, 0, own_tools->size(ListKind::tools));
+  json::View(entries).each_element([&](json::View entry) {
+    out.raw(entry.text());
+    return true;
+  });
+}
+
+// Returns the result for the page that begins at `from`, complete with the `_meta` in `missing`. `tools` may
+// be null.
+json::Raw encode_page(const Catalogue& entries, const Cursor& from, const EndpointTools* tools,
+                      const mcp::ServerState& front, mcp::Revision revision, const json::Raw& missing) {
+  const Page page = make_page(entries, from, revision);
+  mcp::ResultWriter result(front, revision);
+  result.out().key(result_member(from.kind)).begin_array();
+  // The tools of the gateway itself precede those of the servers on the first page.
+  if (from.kind == ListKind::tools && from.is_start()) write_own_tools(result.out(), tools, front, revision);
+  for (const json::Raw& entry : page.entries) result.out().raw(entry);
+  result.out().end_array();
+  if (!page.next_cursor.empty()) result.out().key("nextCursor").string(page.next_cursor);
+  result.write_cache_hint(mcp::CacheHint{0, false});
+  return result.finish(missing);
+}
+
+}  // namespace
 
 GatewayBackend::GatewayBackend(Loop& loop, mcp::Server front, Components components,
                                std::shared_ptr<const EndpointScope> scope)
@@ -114,21 +149,6 @@ Task<Result<Route>> GatewayBackend::wait_for_route(const RequestTarget& request_
   }
 }
 
-// The tools of the gateway itself precede those of the servers on the first page.
-void GatewayBackend::write_own_tools(json::Writer& out, mcp::Revision revision) const {
-  if (tools_) {
-    for (const json::Raw& entry : tools_->entries(revision)) out.raw(entry);
-  }
-  if (!front_.state()->has_tools) return;
-  const auto own_tools = front_.state()->catalogue();
-  const json::Raw entries =
-      own_tools->page_json(ListKind::tools, revision, 0, own_tools->size(ListKind::tools));
-  json::View(entries).each_element([&](json::View entry) {
-    out.raw(entry.text());
-    return true;
-  });
-}
-
 Task<void> GatewayBackend::wait_for_lists(PrincipalPtr principal, std::stop_token stop) {
   const auto self = shared_from_this();
   Event& initial_fetch_done = components_.catalogue->initial_fetch_done();
@@ -173,20 +193,21 @@ Task<Answer> GatewayBackend::serve_list(ListKind kind, mcp::BackendRequest reque
   if (!from) co_return from.error();
   co_await wait_for_lists(context.principal(), context.stop());
   const auto entries = catalogue(context.session(), *context.principal());
-  const Page page = make_page(*entries, *from, context.revision());
-  mcp::ResultWriter result(*front_.state(), context.revision());
-  result.out().key(result_member(kind)).begin_array();
-  if (kind == ListKind::tools && request.facts->cursor.absent())
-    write_own_tools(result.out(), context.revision());
-  for (const json::Raw& entry : page.entries) result.out().raw(entry);
-  result.out().end_array();
-  if (!page.next_cursor.empty()) result.out().key("nextCursor").string(page.next_cursor);
-  result.write_cache_hint(mcp::CacheHint{0, false});
   const ClientScope client{*scope_, *context.principal()};
   const bool all_servers = scope_->is_plain() && components_.servers->all_visible();
   const json::Raw missing =
       components_.missing_list_reporter->report(kind, *entries, all_servers ? nullptr : &client);
-  co_return result.finish(missing);
+  const mcp::ServerState& front = *front_.state();
+  if (!missing.absent())
+    co_return encode_page(*entries, *from, tools_.get(), front, context.revision(), missing);
+  EncodedPages::Key key{scope_->id(), front.catalogue(), kind, context.revision(),
+                        std::string(request.facts->cursor.text())};
+  json::Raw page = entries->encoded_pages().find(key);
+  if (page.absent()) {
+    page = encode_page(*entries, *from, tools_.get(), front, context.revision(), missing);
+    entries->encoded_pages().add(std::move(key), page, components_.page_budget);
+  }
+  co_return page;
 }
 
 Task<Result<std::shared_ptr<void>>> GatewayBackend::subscribe(mcp::BackendSubscription subscription) {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "fairlead/mcp/backend.hpp"
+#include "gateway/catalogue_pages.hpp"
 #include "gateway/client_sessions.hpp"
 #include "gateway/endpoint_scope.hpp"
 #include "gateway/endpoint_tools.hpp"
@@ -37,6 +38,7 @@ class GatewayBackend final : public mcp::Backend,
     FailurePolicy failure_policy;
     // How long a list request waits for servers whose lists have not been fetched yet.
     std::shared_ptr<std::chrono::milliseconds> list_wait;
+    std::shared_ptr<EncodedPages::Budget> page_budget;  // of the catalogues of all endpoints
   };
   GatewayBackend(Loop& loop, mcp::Server front, Components components,
                  std::shared_ptr<const EndpointScope> scope);
@@ -75,8 +77,6 @@ class GatewayBackend final : public mcp::Backend,
   Task<Answer> call_own_tool(mcp::BackendRequest request);
   // Forwards a request that has no route yet, because the lists that name its server are still being fetched.
   Task<Answer> forward_when_routable(mcp::BackendRequest request, RequestTarget request_target);
-  // Writes the tools of the gateway itself, or at this endpoint, as elements of an array.
-  void write_own_tools(json::Writer& out, mcp::Revision revision) const;
   // Like Router::route(), but first waits for the lists that can provide a route. REQUIRES: `request_target`
   // outlives the task.
   Task<Result<Route>> wait_for_route(const RequestTarget& request_target, std::string session,

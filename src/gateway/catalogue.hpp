@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fairlead/base/result.hpp"
+#include "gateway/encoded_pages.hpp"
 #include "gateway/pattern_set.hpp"
 #include "gateway/server_lists.hpp"
 
@@ -79,6 +80,9 @@ class Catalogue {
   // Returns null if the catalogue has no lists of this server.
   const ListedServer* find_server(std::string_view name) const;
 
+  // Pages of this catalogue that are encoded for clients. On the loop of the gateway only.
+  EncodedPages& encoded_pages() const noexcept { return encoded_pages_; }
+
  private:
   const CatalogueEntry* find_by_public_name(ListKind kind, std::string_view public_name) const;
   // Finds an entry of the server with whose name the public name begins.
@@ -95,6 +99,7 @@ class Catalogue {
   // The renamed tools by their names at this endpoint.
   std::map<std::string, const CatalogueEntry*, std::less<>> renamed_tools_;
   std::vector<std::string> unused_names_;
+  mutable EncodedPages encoded_pages_;
 };
 
 }  // namespace fairlead::gateway

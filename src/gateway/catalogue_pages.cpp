@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 
 #include "fairlead/base/base64.hpp"
 #include "fairlead/process/failure.hpp"

@@ -34,6 +34,8 @@ struct Cursor {
   // if it is not a cursor of a list of this kind.
   static Result<Cursor> parse(ListKind kind, json::View cursor);
   std::string encode() const;
+  // Returns whether the page is the first one. No cursor that encode() returns is one of the first page.
+  bool is_start() const noexcept { return server.empty(); }
 };
 
 struct Page {

@@ -93,7 +93,8 @@ GatewayImpl::GatewayImpl(Loop& loop, const Config& config, const Log& log,
       std::make_shared<ClientSessions>(sessions, log_levels, ended_sessions),
       subscription_hub_,
       FailurePolicy(shows_details_to_everyone(config)),
-      std::make_shared<std::chrono::milliseconds>(config.list_wait)};
+      std::make_shared<std::chrono::milliseconds>(config.list_wait),
+      std::make_shared<EncodedPages::Budget>()};
   mcp::HttpApplicationOptions application;
   application.log = log_;
   application.limits = connection_limits(config);

@@ -12,7 +12,7 @@ namespace fairlead::http {
 
 namespace {
 
-constexpr std::size_t kTypicalFieldCount = 12;
+constexpr std::size_t kTypicalFieldCount = 10;
 constexpr std::size_t kMaxKnownLineEnds = 32;          // lines that are not searched for their ends again
 constexpr std::size_t kMaxReusedHeadBytes = 4u << 10;  // memory that is kept for the head of the next request
 // Memory that is reserved for a body at once. More is allocated as bytes arrive, because a client could
@@ -245,7 +245,7 @@ bool RequestReader::check_fields_and_prepare_body() {
   if (content_length_.value_or(0) > max_body_bytes_) {
     return reject(413, "the body is over max_body_bytes (" + std::to_string(max_body_bytes_) + ")");
   }
-  if (chunked_) chunk_decoder_.emplace(max_body_bytes_, max_header_bytes_);
+  if (chunked_) chunk_decoder_ = std::make_unique<ChunkDecoder>(max_body_bytes_, max_header_bytes_);
   expected_body_bytes_ = content_length_.value_or(0);
   return true;
 }

@@ -43,7 +43,7 @@ Task<void> ServerConnection::authenticate(ServerConnection* self) {
   } catch (const std::exception& problem) {
     outcome = self->on_authenticator_exception(problem.what());
   }
-  self->authentication_.outcome = std::move(outcome);
+  self->authentication_.outcome = std::make_unique<Authentication>(std::move(*outcome));
   self->core_->loop.post([weak = self->weak_from_this()] {
     const auto connection = weak.lock();
     if (connection) connection->finish_authentication();
@@ -77,7 +77,7 @@ void ServerConnection::apply_authentication(Authentication outcome) {
   if (outcome.principal) {
     authentication_.principal = with_connection_address(std::move(outcome.principal));
   } else {
-    authentication_.refusal = std::move(outcome.refusal);
+    authentication_.refusal = std::make_unique<Response>(std::move(outcome.refusal));
   }
 }
 
@@ -98,7 +98,7 @@ void ServerConnection::time_out_authentication() {
   const auto limit = std::to_string(core_->options.authentication_timeout.count());
   core_->options.log.warning("authentication timed out", {{"client", remote_}, {"limit_ms", limit}});
   const std::string why = "authentication took longer than authentication_timeout (" + limit + " ms)";
-  authentication_.outcome = Authentication(refusal_response(503, why));
+  authentication_.outcome = std::make_unique<Authentication>(refusal_response(503, why));
   finish_authentication();
 }
 

@@ -65,6 +65,7 @@ void ServerConnection::on_out_of_memory() {
 
 void ServerConnection::on_turn_end() {
   requests_in_turn_ = 0;
+  release_spare_memory();
   update_incomplete_request_charge();
   update_read_ahead_charge();
   schedule_next();

@@ -82,10 +82,10 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
     enum class Stage : std::uint8_t { none, waiting, decided };
 
     Stage stage = Stage::none;
-    std::optional<Task<void>> task;         // stage `waiting`
-    std::optional<Authentication> outcome;  // the outcome of the task, until it is applied
-    PrincipalPtr principal;                 // stage `decided`; null: rejected
-    std::optional<Response> refusal;        // stage `decided`: the response, if rejected
+    std::optional<Task<void>> task;           // stage `waiting`
+    std::unique_ptr<Authentication> outcome;  // the outcome of the task, until it is applied
+    PrincipalPtr principal;                   // stage `decided`; null: rejected
+    std::unique_ptr<Response> refusal;        // stage `decided`: the response, if rejected
   };
 
   // StreamPump::Owner.
@@ -95,7 +95,10 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   void on_out_of_memory() override;
   void on_written() override { response_charge_.set(queue_.unwritten_bytes()); }
   void on_output_failed(Error reason) override;
-  void on_flushed() override { schedule_next(); }
+  void on_flushed() override {
+    release_spare_memory();
+    schedule_next();
+  }
 
   // Reading. The read_… functions, discard_input() and handle_read_result() return whether more input may be
   // available. read_some() reads into the scratch buffer of the loop, read_body() into the buffer of the
@@ -155,6 +158,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   std::optional<Response> charge_response(const Response& response);
   bool charge_chunk(std::size_t bytes);
   ChargeOutcome charge_output(std::size_t bytes);
+  void release_spare_memory();
 
   void linger();
   Phase phase() const noexcept;

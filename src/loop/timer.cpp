@@ -20,15 +20,17 @@ struct Timer::Impl final : detail::Reactor::TimerEntry {
   Loop::Callback callback;
 };
 
-Timer::Timer(Loop& loop) : impl_(std::make_unique<Impl>(loop)) {}
+Timer::Timer(Loop& loop) noexcept : loop_(&loop) {}
 Timer::Timer(Timer&&) noexcept = default;
 Timer& Timer::operator=(Timer&& other) noexcept {
+  std::swap(loop_, other.loop_);
   std::swap(impl_, other.impl_);
   return *this;
 }
 Timer::~Timer() = default;
 
 void Timer::arm(Clock::time_point when, Loop::Callback callback) {
+  if (!impl_) impl_ = std::make_unique<Impl>(*loop_);
   // The callback that is replaced is destroyed last, because it may own this timer.
   const Loop::Callback replaced = std::exchange(impl_->callback, std::move(callback));
   impl_->reactor.arm(*impl_, when);
@@ -39,12 +41,13 @@ void Timer::arm_after(Clock::duration delay, Loop::Callback callback) {
 }
 
 void Timer::cancel() {
+  if (!impl_) return;
   const Loop::Callback cancelled = std::exchange(impl_->callback, nullptr);  // destroyed last; see arm()
   impl_->reactor.disarm(*impl_);
 }
 
 bool Timer::armed() const noexcept {
-  return static_cast<bool>(impl_->callback);
+  return impl_ && impl_->callback;
 }
 
 }  // namespace fairlead

@@ -6,7 +6,7 @@ namespace fairlead::mcp {
 
 bool PendingChanges::add(ListKind kind) {
   const std::lock_guard lock(mutex_);
-  return lists_.insert(kind).second;
+  return !std::exchange(lists_.at(static_cast<std::size_t>(kind)), true);
 }
 
 // Charges the URI twice: one copy is stored in uris_, another one in the callback that the caller posts.
@@ -26,7 +26,7 @@ bool PendingChanges::add(const std::string& uri, const PostedBytes& posted, cons
 
 void PendingChanges::remove(ListKind kind) {
   const std::lock_guard lock(mutex_);
-  lists_.erase(kind);
+  lists_.at(static_cast<std::size_t>(kind)) = false;
 }
 
 void PendingChanges::remove(const std::string& uri) {

@@ -3,10 +3,10 @@
 // added twice. Private to the layer.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
 
 #include "fairlead/base/log.hpp"
@@ -30,7 +30,7 @@ class PendingChanges {
 
  private:
   std::mutex mutex_;
-  std::set<ListKind> lists_;
+  std::array<bool, 4> lists_{};  // by ListKind: whether the change is pending
   std::map<std::string, PostedBytes::Charge> uris_;
 };
 

@@ -14,8 +14,8 @@ namespace fairlead::mcp {
 std::shared_ptr<Peer> serve(const Server& server, std::shared_ptr<Connection> connection, Limits limits,
                             Log log, PrincipalPtr principal) {
   if (!principal) principal = Principal::anonymous(connection->description());
-  return ServerSession::start(server.state(), std::move(connection), limits, std::move(log),
-                              std::move(principal),
+  return ServerSession::start(server.state(), std::move(connection),
+                              ServerSession::make_settings(limits, std::move(log)), std::move(principal),
                               std::make_shared<SubscriptionQuota>(SubscriptionLimits()));
 }
 

@@ -43,13 +43,13 @@ class HttpApplication final : public transport::Application {
   HttpApplication(std::shared_ptr<ServerState> server, HttpApplicationOptions options)
       : server_(server),
         options_(std::move(options)),
+        settings_(ServerSession::make_settings(options_.limits, options_.log)),
         quota_(options_.quota ? options_.quota : make_subscription_quota(options_)),
         modern_(std::make_shared<const ModernServer>(
             std::move(server), std::make_shared<SubscriptionRegistry>(quota_), options_.log)) {}
 
   void serve(std::shared_ptr<Connection> connection, PrincipalPtr principal) override {
-    peers_.add(ServerSession::start(server_, std::move(connection), options_.limits, options_.log,
-                                    std::move(principal), quota_));
+    peers_.add(ServerSession::start(server_, std::move(connection), settings_, std::move(principal), quota_));
   }
 
   Task<Answer> serve(std::shared_ptr<transport::StatelessRequest> request) override {
@@ -105,6 +105,7 @@ class HttpApplication final : public transport::Application {
 
   std::shared_ptr<ServerState> server_;
   HttpApplicationOptions options_;
+  std::shared_ptr<const PeerSettings> settings_;  // of the peers of all sessions
   std::shared_ptr<SubscriptionQuota> quota_;
   std::shared_ptr<const ModernServer> modern_;
   WeakList<Peer> peers_;

@@ -46,14 +46,19 @@ Result<ByteCharge> charge_description(std::shared_ptr<ByteAccount> account, std:
 
 ServerSession::ServerSession(std::shared_ptr<ServerState> server, Loop& loop, PostedBytes posted, Log log,
                              PrincipalPtr principal, std::shared_ptr<SubscriptionQuota> quota)
-    : server_(server),
-      modern_(std::make_shared<const ModernServer>(
-          std::move(server), std::make_shared<SubscriptionRegistry>(kMaxListens, std::move(quota)), log)),
+    : server_(std::move(server)),
+      quota_(std::move(quota)),
       loop_(loop),
       posted_bytes_(std::move(posted)),
       log_(std::move(log)),
       principal_(std::move(principal)),
-      session_(server_->next_session_id()) {}
+      session_(server_->next_session_id()) {
+  methods_.fallback([this](Request request) { return handle_request(std::move(request)); },
+                    [this](const rpc::Message& message, const std::stop_token& stop,
+                           const std::shared_ptr<Responder>& responder) {
+                      return serve_directly(message, stop, responder);
+                    });
+}
 
 // The state of an ended session, which is released on the loop of the session. The destructor notifies the
 // backend that the session has ended, after the subscriptions have been released.
@@ -94,35 +99,38 @@ Task<void> ServerSession::end_subscriptions(LegacySubscriptions subscriptions, L
   }
 }
 
-std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
-                                           std::shared_ptr<Connection> connection, Limits limits, Log log,
-                                           PrincipalPtr principal, std::shared_ptr<SubscriptionQuota> quota) {
-  std::shared_ptr<ServerSession> session(new ServerSession(server, connection->loop(),
-                                                           PostedBytes(limits.max_backlog_bytes), log,
-                                                           std::move(principal), std::move(quota)));
-  auto methods = std::make_shared<Methods>();
-  methods->fallback([session](Request request) { return session->handle_request(std::move(request)); },
-                    [session](const rpc::Message& message, const std::stop_token& stop,
-                              const std::shared_ptr<Responder>& responder) {
-                      return session->serve_directly(message, stop, responder);
-                    });
-  PeerOptions options;
-  options.limits = limits;
-  options.log = std::move(log);
-  options.malformed_frames =
+std::shared_ptr<const PeerSettings> ServerSession::make_settings(Limits limits, Log log) {
+  auto settings = std::make_shared<PeerSettings>();
+  settings->limits = limits;
+  settings->log = std::move(log);
+  settings->malformed_frames =
       MalformedFramePolicy::skip;  // a peer that answers each one could answer another such peer for ever
-  options.dialect = dialect();
+  settings->dialect = dialect();
+  return settings;
+}
+
+std::shared_ptr<Peer> ServerSession::start(std::shared_ptr<ServerState> server,
+                                           std::shared_ptr<Connection> connection,
+                                           std::shared_ptr<const PeerSettings> settings,
+                                           PrincipalPtr principal, std::shared_ptr<SubscriptionQuota> quota) {
+  std::shared_ptr<ServerSession> session(
+      new ServerSession(server, connection->loop(), PostedBytes(settings->limits.max_backlog_bytes),
+                        settings->log, std::move(principal), std::move(quota)));
+  // The callbacks refer to the session by a pointer, because the peer owns the methods and thus the session.
+  std::shared_ptr<const Methods> methods(session, &session->methods_);
+  PeerCallbacks callbacks;
   // Only revision 2025-03-26 has batches. In all other revisions an array is skipped like any malformed
   // frame.
-  options.batches_allowed = [session] {
-    return session->legacy_ && session->legacy_->revision == Revision::r2025_03_26;
+  callbacks.batches_allowed = [raw = session.get()] {
+    return raw->legacy_ && raw->legacy_->revision == Revision::r2025_03_26;
   };
-  options.on_draining = [session] {
-    session->modern_->subscriptions->end_all();
-    session->server_->task_store->end_session(session->session_);
+  callbacks.on_draining = [raw = session.get()] {
+    if (raw->modern_) raw->modern_->subscriptions->end_all();
+    raw->server_->task_store->end_session(raw->session_);
   };
   session->account_ = connection->account();
-  auto peer = Peer::start(std::move(connection), std::move(methods), std::move(options));
+  auto peer =
+      Peer::start(std::move(connection), std::move(methods), std::move(settings), std::move(callbacks));
   session->peer_ = peer;
   server->add_listener(session);
   return peer;
@@ -137,7 +145,7 @@ Task<Answer> ServerSession::handle_request(Request request) {
   if (facts->problem()) return ready_task<Answer>(*facts->problem());
   const bool modern = !facts->protocol_version.absent() || !facts->client_capabilities.absent() ||
                       (!legacy_ && is_only_modern(request.method()));
-  return modern ? serve_modern(modern_, std::move(request), std::move(facts), shared_from_this())
+  return modern ? serve_modern(this->modern(), std::move(request), std::move(facts), shared_from_this())
                 : handle_legacy_request(std::move(request), std::move(facts));
 }
 
@@ -147,7 +155,7 @@ bool ServerSession::serve_directly(const rpc::Message& message, const std::stop_
   std::shared_ptr<const CallFacts> facts = CallFacts::of(message);
   if (check_request_params(*facts)) return false;
   if (!facts->protocol_version.absent() || !facts->client_capabilities.absent())
-    return serve_modern_directly(*modern_, message, stop, std::move(facts), shared_from_this(), responder);
+    return serve_modern_directly(*modern(), message, stop, std::move(facts), shared_from_this(), responder);
   if (!legacy_) return false;
   std::shared_ptr<RequestState> state = make_legacy_request_state();
   state->id = message.id();
@@ -156,6 +164,13 @@ bool ServerSession::serve_directly(const rpc::Message& message, const std::stop_
   state->stop = stop;
   BackendRequest request(message, std::move(facts), Context(std::move(state)));
   return server_->backend->serve_directly(std::move(request), responder);
+}
+
+const std::shared_ptr<const ModernServer>& ServerSession::modern() {
+  if (!modern_)
+    modern_ = std::make_shared<const ModernServer>(
+        server_, std::make_shared<SubscriptionRegistry>(kMaxListens, quota_), log_);
+  return modern_;
 }
 
 // ---- legacy era -----------------------------------------------------------------------------------------
@@ -260,7 +275,7 @@ Task<Answer> ServerSession::handle_subscribe(Request request) {
   if (legacy_->subscriptions.size() >= kMaxSubscribedUris && !legacy_->subscriptions.contains(*uri))
     co_return too_many_subscribed_resources_error();
   if (is_subscribed(*uri)) co_return json::Raw::trusted(Bytes::constant("{}"), true);
-  Result<SubscriptionQuota::Charge> charge = modern_->subscriptions->quota().charge(*principal_, 1);
+  Result<SubscriptionQuota::Charge> charge = quota_->charge(*principal_, 1);
   if (!charge) co_return charge.error();
   const auto subscription = std::make_shared<LegacySubscription>(std::move(*charge));
   legacy_->subscriptions.insert_or_assign(*uri, subscription);

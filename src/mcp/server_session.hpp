@@ -26,11 +26,14 @@ class ServerSession final : public ChangeListener,
                             public std::enable_shared_from_this<ServerSession> {
  public:
   ~ServerSession() override;
-  // Serves until the connection ends. The returned peer owns the session. The session's subscriptions are
-  // charged to `quota`.
+  // Returns the settings of the peers of sessions, which all sessions of a server can share.
+  static std::shared_ptr<const PeerSettings> make_settings(Limits limits, Log log);
+  // Serves until the connection ends. The returned peer owns the session. `settings` are those of
+  // make_settings(). The session's subscriptions are charged to `quota`.
   static std::shared_ptr<Peer> start(std::shared_ptr<ServerState> server,
-                                     std::shared_ptr<Connection> connection, Limits limits, Log log,
-                                     PrincipalPtr principal, std::shared_ptr<SubscriptionQuota> quota);
+                                     std::shared_ptr<Connection> connection,
+                                     std::shared_ptr<const PeerSettings> settings, PrincipalPtr principal,
+                                     std::shared_ptr<SubscriptionQuota> quota);
 
   // ClientLink
   Loop& loop() noexcept override { return loop_; }
@@ -73,6 +76,9 @@ class ServerSession final : public ChangeListener,
   ServerSession(std::shared_ptr<ServerState> server, Loop& loop, PostedBytes posted, Log log,
                 PrincipalPtr principal, std::shared_ptr<SubscriptionQuota> quota);
 
+  // Returns what the modern requests of this connection share.
+  const std::shared_ptr<const ModernServer>& modern();
+
   Task<Answer> handle_request(Request request);
   // See Methods::DirectHandler.
   bool serve_directly(const rpc::Message& message, const std::stop_token& stop,
@@ -92,7 +98,9 @@ class ServerSession final : public ChangeListener,
   void send_resource_updated(const std::string& uri);
 
   std::shared_ptr<ServerState> server_;
-  std::shared_ptr<const ModernServer> modern_;
+  std::shared_ptr<SubscriptionQuota> quota_;
+  std::shared_ptr<const ModernServer> modern_;  // null: the client has sent no modern request
+  Methods methods_;
   Loop& loop_;
   const PostedBytes posted_bytes_;  // limits what other threads post to the loop for this client
   PendingChanges pending_changes_;

@@ -68,7 +68,7 @@ void Connection::wake_receiver() {
 
 void Connection::end_input(Error reason) {
   if (input_end_reason_) return;
-  input_end_reason_ = std::move(reason);
+  input_end_reason_ = std::make_unique<const Error>(std::move(reason));
   // Posted, because the receiver itself may be further up the call stack.
   loop_.post([self = shared_from_this()] { self->wake_receiver(); });
 }
@@ -76,14 +76,14 @@ void Connection::end_input(Error reason) {
 void Connection::fail(Error reason) {
   closed_.store(true, std::memory_order_release);
   if (close_reason_) return;
-  close_reason_ = reason;
+  close_reason_ = std::make_unique<const Error>(reason);
   input_end_reason_.reset();
   end_input(std::move(reason));
   release();
   loop_.post([self = shared_from_this()] {
     while (!self->waiters_.empty()) {
       WriteWaiter* waiter = self->waiters_.front();
-      self->waiters_.pop_front();
+      self->waiters_.pop();
       waiter->waiting = false;
       waiter->outcome = *self->close_reason_;
       waiter->handle.resume();
@@ -119,13 +119,13 @@ void Connection::notify_unsent(std::uint64_t position, const Error& reason) {
 
 void Connection::add_waiter(WriteWaiter& waiter) {
   waiter.waiting = true;
-  waiters_.push_back(&waiter);
+  waiters_.push(&waiter);
 }
 
 void Connection::remove_waiter(WriteWaiter& waiter) noexcept {
   if (!waiter.waiting) return;
   waiter.waiting = false;
-  std::erase(waiters_, &waiter);
+  waiters_.erase(std::ranges::find(waiters_, &waiter));
 }
 
 bool Connection::Send::await_suspend(std::coroutine_handle<> handle) {
@@ -140,27 +140,26 @@ bool Connection::Send::await_suspend(std::coroutine_handle<> handle) {
   return true;
 }
 
-Connection::Receive::~Receive() {
+Connection::ReceiveWait::~ReceiveWait() {
   if (suspended_) connection_.receiver_ = nullptr;
 }
 
-void Connection::Receive::await_suspend(std::coroutine_handle<> handle) {
+void Connection::ReceiveWait::await_suspend(std::coroutine_handle<> handle) {
   suspended_ = true;
   connection_.receiver_ = handle;
   if (connection_.inbox_.empty()) connection_.request_input();
 }
 
-Result<rpc::Message> Connection::Receive::await_resume() {
-  suspended_ = false;
-  if (connection_.inbox_.empty()) return *connection_.input_end_reason_;
+Result<rpc::Message> Connection::pop_received() {
+  if (inbox_.empty()) return *input_end_reason_;
   return pop_message();
 }
 
 // Removes and returns the first message. A separate function, so that the compiler constructs the returned
 // object in place and the message is moved only once.
-Result<rpc::Message> Connection::Receive::pop_message() {
-  Result<rpc::Message> message = std::move(connection_.inbox_.front().message);
-  connection_.inbox_.pop();
+Result<rpc::Message> Connection::pop_message() {
+  Result<rpc::Message> message = std::move(inbox_.front().message);
+  inbox_.pop();
   return message;
 }
 

@@ -28,17 +28,29 @@ class YieldToLoop {
 }  // namespace
 
 Peer::Peer(std::shared_ptr<Connection> connection, std::shared_ptr<const Methods> methods,
-           PeerOptions options)
+           std::shared_ptr<const PeerSettings> settings, PeerCallbacks callbacks)
     : connection_(std::move(connection)),
       methods_(methods ? std::move(methods) : std::make_shared<const Methods>()),
-      options_(std::move(options)),
+      settings_(std::move(settings)),
+      options_(*settings_),
+      callbacks_(std::move(callbacks)),
       deadline_timer_(connection_->loop()) {
   idle_.set();
+  in_progress_.max_load_factor(kRequestsWithoutBuckets);
 }
 
 std::shared_ptr<Peer> Peer::start(std::shared_ptr<Connection> connection,
                                   std::shared_ptr<const Methods> methods, PeerOptions options) {
-  std::shared_ptr<Peer> peer(new Peer(std::move(connection), std::move(methods), std::move(options)));
+  PeerCallbacks callbacks = std::move(static_cast<PeerCallbacks&>(options));
+  auto settings = std::make_shared<const PeerSettings>(std::move(static_cast<PeerSettings&>(options)));
+  return start(std::move(connection), std::move(methods), std::move(settings), std::move(callbacks));
+}
+
+std::shared_ptr<Peer> Peer::start(std::shared_ptr<Connection> connection,
+                                  std::shared_ptr<const Methods> methods,
+                                  std::shared_ptr<const PeerSettings> settings, PeerCallbacks callbacks) {
+  std::shared_ptr<Peer> peer(
+      new Peer(std::move(connection), std::move(methods), std::move(settings), std::move(callbacks)));
   peer->connection_->set_on_call_failed([weak = peer->weak_from_this()](std::string_view id, Error reason) {
     if (const auto self = weak.lock()) self->handle_call_failure(id, std::move(reason));
   });
@@ -51,16 +63,8 @@ std::shared_ptr<Peer> Peer::start(std::shared_ptr<Connection> connection,
 Task<void> Peer::read_loop(std::shared_ptr<Peer> self) {
   Connection& connection = *self->connection_;
   while (true) {
-    Result<rpc::Message> message = co_await connection.receive();
-    if (!message) {
-      self->handle_input_end(message.error());
-      break;
-    }
-    self->handle_message(*message);
-    if (self->close_reason_) {
-      self->handle_input_end(*self->close_reason_);
-      break;
-    }
+    co_await connection.wait_received();
+    if (!self->handle_received()) break;
     if (self->must_pause_reading()) {
       co_await pause_reading(self);
     }
@@ -70,6 +74,15 @@ Task<void> Peer::read_loop(std::shared_ptr<Peer> self) {
     }
   }
   co_await drain_and_finish(self);
+}
+
+// Handles the next message, or the end of the input. Returns whether to continue reading.
+bool Peer::handle_received() {
+  const Result<rpc::Message> message = connection_->pop_received();
+  if (message) handle_message(*message);
+  const bool ended = !message || close_reason_;
+  if (ended) handle_input_end(message ? *close_reason_ : message.error());
+  return !ended;
 }
 
 // Returns whether to stop reading because the remote peer does not read its responses. While a call is in
@@ -135,7 +148,7 @@ void Peer::handle_input_end(const Error& reason) {
 
 void Peer::begin_drain() {
   shutting_down_ = true;
-  if (options_.on_draining) std::exchange(options_.on_draining, nullptr)();
+  if (callbacks_.on_draining) std::exchange(callbacks_.on_draining, nullptr)();
 }
 
 // Called when the remote peer has finished sending. The remote peer may still read (pipe, half-closed

@@ -44,7 +44,7 @@ void Request::progress(const json::Raw& value) const {
 
 void Peer::handle_request(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
   ++stats_.requests;
-  if (options_.ignore_request && options_.ignore_request(message)) return ignore(message, batch);
+  if (callbacks_.ignore_request && callbacks_.ignore_request(message)) return ignore(message, batch);
   if (batch && message.method() == options_.dialect.never_in_batch) {
     return reject(message,
                   rpc::invalid_request("Invalid Request: " + std::string(message.method()) +
@@ -108,6 +108,7 @@ void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& me
   request->message = message;
   request->batch = batch;
   if (options_.log.enabled(options_.request_log_level)) request->started = Clock::now();
+  if (in_progress_.size() == kRequestsWithoutBuckets) in_progress_.max_load_factor(1);
   const auto [place, is_new] = in_progress_.emplace(request->key, request);
   if (!is_new) {
     return reject(message, rpc::invalid_request("Invalid Request: a request with this id is in progress"),
@@ -257,7 +258,7 @@ bool Peer::handle_cancel(const rpc::Message& message) {
 }
 
 void Peer::handle_batch(const rpc::Message& message) {
-  if (!options_.accept_batches || (options_.batches_allowed && !options_.batches_allowed())) {
+  if (!options_.accept_batches || (callbacks_.batches_allowed && !callbacks_.batches_allowed())) {
     const Error error = rpc::invalid_request("Invalid Request: batches are not allowed here");
     return handle_malformed(rpc::Message::malformed(error, message.frame()), nullptr);
   }

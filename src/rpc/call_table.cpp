@@ -48,16 +48,17 @@ void CallTable::abandon(PendingCall& call) {
 }
 
 void CallTable::remember_abandoned(std::uint64_t id) {
-  abandoned_.insert(id);
-  abandoned_order_.push_back(id);
-  if (abandoned_order_.size() > kMaxAbandonedIds) {
-    abandoned_.erase(abandoned_order_.front());
-    abandoned_order_.pop_front();
+  if (!abandoned_) abandoned_ = std::make_unique<Abandoned>();
+  abandoned_->ids.insert(id);
+  abandoned_->order.push(id);
+  if (abandoned_->order.size() > kMaxAbandonedIds) {
+    abandoned_->ids.erase(abandoned_->order.front());
+    abandoned_->order.pop();
   }
 }
 
 bool CallTable::erase_abandoned(std::uint64_t id) {
-  return abandoned_.erase(id) > 0;
+  return abandoned_ && abandoned_->ids.erase(id) > 0;
 }
 
 // Scans all calls if the earliest known deadline has passed, otherwise none. Under steady traffic, a scan is

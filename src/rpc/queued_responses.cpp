@@ -8,14 +8,14 @@ void QueuedResponses::add(std::uint64_t begin, std::uint64_t end) {
   if (!ranges_.empty() && ranges_.back().end == begin) {
     ranges_.back().end = end;
   } else {
-    ranges_.push_back({begin, end});
+    ranges_.push(Range{begin, end});
   }
 }
 
 std::size_t QueuedResponses::unwritten_bytes(std::uint64_t written) {
   while (!ranges_.empty() && ranges_.front().end <= written) {
     total_ -= ranges_.front().end - ranges_.front().begin;
-    ranges_.pop_front();
+    ranges_.pop();
   }
   if (!ranges_.empty() && ranges_.front().begin < written) {
     total_ -= written - ranges_.front().begin;

@@ -46,7 +46,7 @@ void ByteQueue::put(std::string_view bytes) {
   queued_position_ += bytes.size();
   if (segments_.empty() || !segments_.back().shared.empty() ||
       segments_.back().copied.size() >= kSegmentBytes) {
-    segments_.emplace_back();
+    segments_.push(Segment());
   }
   segments_.back().copied += bytes;
 }
@@ -54,7 +54,7 @@ void ByteQueue::put(std::string_view bytes) {
 void ByteQueue::put(const Bytes& bytes) {
   if (bytes.size() < kMinSharedPartBytes) return put(bytes.view());
   queued_position_ += bytes.size();
-  segments_.push_back(Segment{.copied = {}, .shared = bytes});
+  segments_.push(Segment{.copied = {}, .shared = bytes});
 }
 
 std::size_t ByteQueue::fill_iovecs(std::span<iovec> out) const noexcept {
@@ -82,7 +82,8 @@ void ByteQueue::advance(std::size_t written) {
       segments_.front().copied.clear();
       return;
     }
-    segments_.pop_front();
+    const Segment written_segment = std::move(segments_.front());  // Fifo may destroy the element later
+    segments_.pop();
   }
 }
 

@@ -6,12 +6,12 @@
 #include <sys/uio.h>
 
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "fairlead/base/bytes.hpp"
+#include "fairlead/base/fifo.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/rpc/framing.hpp"
 #include "fairlead/rpc/rope.hpp"
@@ -36,6 +36,12 @@ class ByteQueue {
   std::size_t fill_iovecs(std::span<iovec> out) const noexcept;
   // Removes the first `written` bytes.
   void advance(std::size_t written);
+  // Frees the buffer that an empty queue keeps for the next bytes. Does nothing if the queue is not empty.
+  void release_spare_memory() noexcept {
+    if (!empty()) return;
+    segments_ = Fifo<Segment>();
+    front_written_ = 0;
+  }
 
  private:
   struct Segment {
@@ -46,7 +52,7 @@ class ByteQueue {
     }
   };
 
-  std::deque<Segment> segments_;
+  Fifo<Segment> segments_;
   std::size_t front_written_ = 0;  // bytes of the first segment that are already written
   std::uint64_t queued_position_ = 0;
   std::uint64_t written_position_ = 0;

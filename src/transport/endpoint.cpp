@@ -464,7 +464,8 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   Ticker ticker_;
   bool draining_ = false;
   std::uint64_t last_session_number_ = 0;
-  IdMap<std::shared_ptr<LegacySession>> sessions_;
+  // By LegacySession::id().
+  std::unordered_map<std::string_view, std::shared_ptr<LegacySession>, IdHash> sessions_;
   StringMap<std::shared_ptr<HttpSseSession>> http_sse_sessions_;
   struct WebSocketEntry {
     std::weak_ptr<WebSocketConnection> socket;

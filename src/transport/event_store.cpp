@@ -62,17 +62,16 @@ void EventStore::end_stream(std::uint64_t stream, Clock::time_point now) {
   if (found->second.retained_count == 0) {
     streams_.erase(found);
   } else {
-    ended_streams_.emplace_back(now, stream);
+    ended_streams_.push({now, stream});
   }
   // Removes entries of streams that are already forgotten, so that the list does not grow beyond the number
   // of retained events. Streams that ended earlier are forgotten earlier.
-  while (!ended_streams_.empty() && !streams_.contains(ended_streams_.front().second))
-    ended_streams_.pop_front();
+  while (!ended_streams_.empty() && !streams_.contains(ended_streams_.front().second)) ended_streams_.pop();
 }
 
 void EventStore::drop_ended(Clock::time_point until) {
   bool erased = false;
-  for (; !ended_streams_.empty() && ended_streams_.front().first <= until; ended_streams_.pop_front()) {
+  for (; !ended_streams_.empty() && ended_streams_.front().first <= until; ended_streams_.pop()) {
     erased = streams_.erase(ended_streams_.front().second) > 0 || erased;
   }
   if (!erased) return;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "fairlead/base/byte_budget.hpp"
+#include "fairlead/base/fifo.hpp"
 #include "fairlead/loop/loop.hpp"
 #include "http/sse.hpp"
 
@@ -98,7 +98,7 @@ class EventStore {
   std::size_t retained_bytes_ = 0;
   std::list<Event> events_;  // oldest first
   // Streams that have ended, with the time of their end; oldest first.
-  std::deque<std::pair<Clock::time_point, std::uint64_t>> ended_streams_;
+  Fifo<std::pair<Clock::time_point, std::uint64_t>> ended_streams_;
   std::map<std::uint64_t, StreamRecord> streams_;
 };
 

@@ -93,7 +93,7 @@ class LegacySession final : public Connection, public TickListener {
   Result<void> enqueue(const rpc::Rope& message, WriteWaiter* waiter,
                        RelatedRequest related_request) override;
   std::uint64_t position_at_backlog(std::size_t) const noexcept override { return 0; }
-  void request_input() override {}
+  void request_input() override { release_empty_inbox(); }
   void release() override;
 
   // Adds the requests of a POST to streams_by_request_, and an error response to `stream` for each malformed

@@ -61,5 +61,18 @@ TEST(FifoTest, MemoryOfOneElementIsReused) {
   EXPECT_EQ(&queue.front(), address);
 }
 
+TEST(FifoTest, EraseRemovesElementAtAnyPosition) {
+  Fifo<int> queue;
+  for (int i = 0; i < 5; ++i) queue.push(i);
+  queue.pop();
+  queue.erase(queue.begin());  // 1
+  queue.erase(queue.begin() + 1);
+  EXPECT_EQ(std::vector<int>(queue.begin(), queue.end()), (std::vector<int>{2, 4}));
+  EXPECT_EQ(queue.back(), 4);
+  queue.erase(queue.begin() + 1);
+  queue.erase(queue.begin());
+  EXPECT_TRUE(queue.empty());
+}
+
 }  // namespace
 }  // namespace fairlead

@@ -48,6 +48,20 @@ TEST_F(OwnToolsTest, ClientsAreNotifiedWhenOwnToolIsAddedOrRemoved) {
   EXPECT_NE(call(client, "who_asks").find("Unknown tool"), std::string::npos);
 }
 
+// The gateway stores the encoded page of a list that is requested repeatedly.
+TEST_F(OwnToolsTest, RepeatedListChangesWithOwnTools) {
+  add("s", Sharing::shared);
+  for (const mcp::Revision revision : {mcp::kNewestLegacyRevision, mcp::kNewestRevision}) {
+    const auto client = connect_client(revision, "ann");
+    const std::vector<std::string> names = tools(client);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(tools(client), names);
+    ASSERT_TRUE(add_tool("who_asks"));
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(std::ranges::count(tools(client), "who_asks"), 1);
+    ASSERT_TRUE(gateway->remove_tool("who_asks"));
+    EXPECT_EQ(tools(client), names);
+  }
+}
+
 TEST_F(OwnToolsTest, NameWithSeparatorIsRejected) {
   add("s", Sharing::shared);
   const auto client = connect_client();

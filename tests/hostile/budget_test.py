@@ -126,6 +126,23 @@ class BudgetTest(HostileTest):
         self.assertIn("max_client_description_bytes (65536)", self.initialize(gateway, capabilities={"experimental": {"a": "x" * 70_000}}))
         self.assert_exits_cleanly(gateway)
 
+    def test_idle_sessions_with_open_streams_use_little_memory(self):
+        gateway = self.start()
+        with contextlib.ExitStack() as clients:
+            self.open_streams(gateway, clients, 50)  # what the gateway allocates once
+            before = gateway.resident_mib()
+            self.open_streams(gateway, clients, 1000)
+            if not SANITIZED:
+                self.assertLess((gateway.resident_mib() - before) * 1024, 1000 * 8, "KiB per session")
+        self.assert_exits_cleanly(gateway)
+
+    def open_streams(self, gateway, clients, count):
+        for _ in range(count):
+            session = re.search(r"(?i)mcp-session-id: ([^\r]+)", self.initialize(gateway))[1]
+            client = clients.enter_context(connect_attacker(gateway))
+            client.sendall(f"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}\r\n\r\n".encode())
+            self.assertTrue(client.recv(65536).startswith(b"HTTP/1.1 200"))
+
     def test_client_descriptions_of_sessions_are_charged(self):
         gateway = self.start(head=self.limits_table("1M"))
         described = {"experimental": {"a": "x" * 60_000}}

@@ -298,6 +298,35 @@ TEST(EventTest, ManyWaitersWakeInSeveralTurnsAfterSetAndReset) {
   EXPECT_EQ(timed_out, 0);
 }
 
+TEST(EventTest, CopyIsTheSameEvent) {
+  for (const bool set_before : {false, true}) {
+    Event event;
+    if (set_before) event.set();
+    Event copy = event;
+    EXPECT_EQ(copy.is_set(), set_before);
+    copy.reset();
+    EXPECT_FALSE(event.is_set());
+    event.set();
+    EXPECT_TRUE(copy.is_set());
+    Event other;
+    other = copy;
+    other.reset();
+    EXPECT_FALSE(event.is_set());
+  }
+}
+
+TEST(TimerTest, TimerThatWasNeverArmedCanBeCancelledAndMoved) {
+  Loop loop;
+  Timer timer(loop);
+  timer.cancel();
+  EXPECT_FALSE(timer.armed());
+  Timer moved(std::move(timer));
+  bool called = false;
+  moved.arm_after(std::chrono::milliseconds(1), [&] { called = true; });
+  EXPECT_TRUE(moved.armed());
+  loop.run_until([&] { return called; });
+}
+
 Task<void> own_event(Loop& loop, Event*& mine, bool& done) {
   Event event;
   mine = &event;

@@ -301,5 +301,21 @@ TEST(WriteQueueTest, ReleasesSharedPartsAsTheyAreWritten) {
   EXPECT_TRUE(queue.empty());
 }
 
+TEST(WriteQueueTest, EmptyQueueReleasesItsSpareMemory) {
+  if (!FAIRLEAD_COUNTS_HEAP) GTEST_SKIP() << "a sanitizer's heap cannot be counted";
+  const std::string message = "\"" + std::string(1500, 'x') + "\"";
+  WriteQueue queue(Framing::line);
+  ASSERT_TRUE(queue.push(rope(message)));
+  queue.release_spare_memory();  // has no effect: bytes are queued
+  EXPECT_EQ(next_bytes(queue), message + "\n");
+  queue.advance(message.size() + 1);
+  const std::size_t used = heap_in_use();
+  queue.release_spare_memory();
+  EXPECT_LE(heap_in_use() + 1500, used);
+  ASSERT_TRUE(queue.push(rope("{\"n\":2}")));
+  EXPECT_EQ(next_bytes(queue), "{\"n\":2}\n");
+  EXPECT_EQ(queue.written_position(), message.size() + 1);
+}
+
 }  // namespace
 }  // namespace fairlead::rpc

@@ -1,6 +1,6 @@
-// Fifo<T>: a queue for elements that are usually popped right after they were pushed. An empty queue keeps
-// the memory of a few elements, so such a queue allocates only once; std::deque allocates for every large
-// element.
+// Fifo<T>: a queue for elements that are usually popped right after they were pushed. A queue that was never
+// used has no memory, and an empty one keeps that of a few elements, so such a queue allocates only once;
+// std::deque allocates more than 500 bytes at once, and again for every large element.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@ class Fifo {
   // REQUIRES: !empty().
   T& front() noexcept { return elements_[first_]; }
   const T& front() const noexcept { return elements_[first_]; }
+  T& back() noexcept { return elements_.back(); }
 
   void push(T element) {
     if (first_ > kRetainedElements && first_ > size()) remove_popped();
@@ -37,8 +38,16 @@ class Fifo {
     }
   }
 
+  // Removes the element at `position`. Takes linear time unless it is the first one.
+  void erase(typename std::vector<T>::iterator position) {
+    if (position == begin()) return pop();
+    elements_.erase(position);
+  }
+
   auto begin() noexcept { return elements_.begin() + static_cast<std::ptrdiff_t>(first_); }
   auto end() noexcept { return elements_.end(); }
+  auto begin() const noexcept { return elements_.begin() + static_cast<std::ptrdiff_t>(first_); }
+  auto end() const noexcept { return elements_.end(); }
 
  private:
   static constexpr std::size_t kRetainedElements = 4;  // capacity that an empty queue keeps

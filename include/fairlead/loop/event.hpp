@@ -1,5 +1,5 @@
 // Event: coroutines of one loop wait until it is set. set() wakes all waiters; the event stays set until
-// reset(). Loop thread only.
+// reset(). Copies are the same event. Loop thread only.
 #pragma once
 
 #include <coroutine>
@@ -19,11 +19,19 @@ class Event {
   // More waiters than this are resumed in several turns of the loop.
   static constexpr std::size_t kMaxWakesPerTurn = 100;
 
-  bool is_set() const noexcept { return state_->set; }
+  Event() noexcept = default;
+  Event(const Event& other) : state_(other.shared_state()) {}
+  Event& operator=(const Event& other) {
+    state_ = other.shared_state();
+    return *this;
+  }
+  ~Event() = default;
+
+  bool is_set() const noexcept { return state_ ? state_->set : set_; }
   // Resumes the waiters one after the other: up to kMaxWakesPerTurn of them before it returns, the others in
   // callbacks that are posted to the loop. A resumed waiter may destroy the event.
   void set();
-  void reset() noexcept { state_->set = false; }
+  void reset() noexcept { (state_ ? state_->set : set_) = false; }
   // co_await: returns true when the event is set, false if `timeout` expires first.
   Wait wait(Loop& loop, Clock::duration timeout);
   // co_await: returns when the event is set.
@@ -31,13 +39,20 @@ class Event {
 
  private:
   struct State {
-    bool set = false;
+    explicit State(bool is_set) noexcept : set(is_set) {}
+
+    bool set;
     std::list<Wait*> waiting;
     std::list<Wait*> waking;  // waiters for which the event was set and that are not resumed yet
   };
   static void wake_some(const std::shared_ptr<State>& state);
+  const std::shared_ptr<State>& shared_state() const {
+    if (!state_) state_ = std::make_shared<State>(set_);
+    return state_;
+  }
 
-  std::shared_ptr<State> state_ = std::make_shared<State>();
+  bool set_ = false;                      // used while state_ is null
+  mutable std::shared_ptr<State> state_;  // null: the event was never copied or waited for
 };
 
 class Event::Wait {
@@ -85,6 +100,10 @@ class Event::UntimedWait : public Wait {
 
 inline void Event::set() {
   const std::shared_ptr<State> state = state_;
+  if (!state) {
+    set_ = true;
+    return;
+  }
   state->set = true;
   for (Wait* const wait : state->waiting) wait->woken_ = true;
   state->waking.splice(state->waking.end(), state->waiting);
@@ -99,11 +118,11 @@ inline void Event::wake_some(const std::shared_ptr<State>& state) {
 }
 
 inline Event::Wait Event::wait(Loop& loop, Clock::duration timeout) {
-  return Wait(state_, loop, timeout);
+  return Wait(shared_state(), loop, timeout);
 }
 
 inline Event::UntimedWait Event::wait(Loop& loop) {
-  return UntimedWait(state_, loop, Clock::duration::max());
+  return UntimedWait(shared_state(), loop, Clock::duration::max());
 }
 
 }  // namespace fairlead

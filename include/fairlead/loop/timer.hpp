@@ -10,7 +10,7 @@ namespace fairlead {
 
 class Timer {
  public:
-  explicit Timer(Loop& loop);
+  explicit Timer(Loop& loop) noexcept;
   Timer(Timer&&) noexcept;
   Timer& operator=(Timer&&) noexcept;
   ~Timer();
@@ -24,7 +24,8 @@ class Timer {
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  Loop* loop_;
+  std::unique_ptr<Impl> impl_;  // null: the timer has never been armed
 };
 
 // co_await sleep_for(loop, 50ms) suspends the coroutine for that time.

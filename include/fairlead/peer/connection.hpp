@@ -9,7 +9,6 @@
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -61,6 +60,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   class Send;
   class Receive;
+  class ReceiveWait;
   class DrainWait;
 
   explicit Connection(Loop& loop) : loop_(loop) {}
@@ -75,6 +75,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // message is received as a message of kind malformed; its value() is the JSON value, if the frame is JSON.
   // Fails when no more messages can be received.
   Receive receive();
+  // The same in two steps, for a coroutine that stores no message while it is suspended. co_await
+  // wait_received() completes when receive() would; pop_received() then returns what receive() would have
+  // returned.
+  ReceiveWait wait_received();
+  Result<rpc::Message> pop_received();
   // Queues a message without waiting, in order with send(). The queue is not bounded: the caller limits it by
   // means of backlog().
   Result<void> post(const rpc::Rope& message, RelatedRequest related_request = {});
@@ -155,6 +160,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // in the order in which they are delivered.
   void deliver_frame(Bytes frame, const Limits& limits);
   bool inbox_empty() const noexcept { return inbox_.empty(); }
+  // Frees the memory that an empty inbox keeps for the next message. For connections that are idle most of
+  // the time.
+  void release_empty_inbox() noexcept {
+    if (inbox_.empty()) inbox_ = Fifo<InboxEntry>();
+  }
   // Returns whether the receiver waits for input. Returns false while the receiver waits for a large frame to
   // be parsed: the implementation must not read then.
   bool receiver_waiting() const noexcept { return receiver_ && inbox_.empty(); }
@@ -175,8 +185,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void notify_written(std::uint64_t position);
   // Fails the send() whose message ends at exactly `position`. The connection stays open.
   void notify_unsent(std::uint64_t position, const Error& reason);
-  // Returns why the connection is closed; nullopt while it is open.
-  const std::optional<Error>& close_reason() const noexcept { return close_reason_; }
+  // Returns why the connection is closed; null while it is open.
+  const Error* close_reason() const noexcept { return close_reason_.get(); }
 
  private:
   struct InboxEntry {
@@ -184,8 +194,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::shared_ptr<rpc::MessageParser> parser;  // null when `message` is complete
   };
   // Returns whether a receiver can be resumed at once, with a message or with the reason why the input ended.
+  Result<rpc::Message> pop_message();
   bool can_receive() const noexcept {
-    return inbox_.empty() ? input_end_reason_.has_value() : !inbox_.front().parser;
+    return inbox_.empty() ? input_end_reason_ != nullptr : !inbox_.front().parser;
   }
   void schedule_parse_step();
   void parse_step();
@@ -194,14 +205,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   Loop& loop_;
   std::atomic<bool> closed_ = false;
-  std::optional<Error> close_reason_;      // set when closed
-  std::optional<Error> input_end_reason_;  // set when nothing more will be delivered
+  std::unique_ptr<const Error> close_reason_;      // set when closed
+  std::unique_ptr<const Error> input_end_reason_;  // set when nothing more will be delivered
   Fifo<InboxEntry> inbox_;
   bool parse_posted_ = false;  // a parse_step() is posted to the loop
   std::coroutine_handle<> receiver_;
   OnCallFailed on_call_failed_;
   std::shared_ptr<ByteAccount> account_;
-  std::deque<WriteWaiter*> waiters_;  // in no particular order of `until`
+  Fifo<WriteWaiter*> waiters_;  // in no particular order of `until`
 };
 
 class Connection::Send {
@@ -220,21 +231,28 @@ class Connection::Send {
   WriteWaiter waiter_;
 };
 
-class Connection::Receive {
+class Connection::ReceiveWait {
  public:
-  explicit Receive(Connection& connection) : connection_(connection) {}
-  Receive(const Receive&) = delete;
-  ~Receive();
+  explicit ReceiveWait(Connection& connection) : connection_(connection) {}
+  ReceiveWait(const ReceiveWait&) = delete;
+  ~ReceiveWait();
 
   bool await_ready() const noexcept { return connection_.can_receive(); }
   void await_suspend(std::coroutine_handle<> handle);
-  Result<rpc::Message> await_resume();
+  void await_resume() noexcept { suspended_ = false; }
 
- private:
-  Result<rpc::Message> pop_message();
-
+ protected:
   Connection& connection_;
   bool suspended_ = false;
+};
+
+class Connection::Receive : public ReceiveWait {
+ public:
+  using ReceiveWait::ReceiveWait;
+  Result<rpc::Message> await_resume() {
+    suspended_ = false;
+    return connection_.pop_received();
+  }
 };
 
 class Connection::DrainWait {
@@ -259,6 +277,9 @@ inline Connection::Send Connection::send(rpc::Rope message) {
 }
 inline Connection::Receive Connection::receive() {
   return Receive(*this);
+}
+inline Connection::ReceiveWait Connection::wait_received() {
+  return ReceiveWait(*this);
 }
 inline Connection::DrainWait Connection::wait_drained(std::size_t max_backlog) {
   return DrainWait(*this, max_backlog);

@@ -47,8 +47,9 @@ enum class MalformedFramePolicy : std::uint8_t {
   skip,     // logs and counts them; for a child process that may print other output to the stream
 };
 
-struct PeerOptions {
-  PeerOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+// The options that many peers can share.
+struct PeerSettings {
+  PeerSettings() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 
   Limits limits;
   Log log;
@@ -56,15 +57,25 @@ struct PeerOptions {
   Dialect dialect;
   MalformedFramePolicy malformed_frames = MalformedFramePolicy::respond;
   bool accept_batches = true;  // false: a batch is an invalid request
+  // Allows only one call at a time; a response with another id fails that call.
+  bool lock_step = false;
+  std::shared_ptr<Workers> workers;  // runs blocking handlers; if null, their requests fail
+};
+
+// The functions that one peer calls.
+struct PeerCallbacks {
+  PeerCallbacks() {}  // NOLINT: not an aggregate, see StreamConnectOptions
+
   // If set, called for each batch. If it returns false, the batch is an invalid request.
   std::function<bool()> batches_allowed;
   // If set, called for each request. If it returns true, the request is not served and gets no response.
   std::function<bool(const rpc::Message& request)> ignore_request;
-  // Allows only one call at a time; a response with another id fails that call.
-  bool lock_step = false;
   // Called once, when the input has ended or shutdown() begins. No further requests are served after that.
   std::function<void()> on_draining;
-  std::shared_ptr<Workers> workers;  // runs blocking handlers; if null, their requests fail
+};
+
+struct PeerOptions : PeerSettings, PeerCallbacks {
+  PeerOptions() {}  // NOLINT: not an aggregate, see StreamConnectOptions
 };
 
 class CallOptions {
@@ -108,6 +119,10 @@ class Peer : public std::enable_shared_from_this<Peer> {
   static std::shared_ptr<Peer> start(std::shared_ptr<Connection> connection,
                                      std::shared_ptr<const Methods> methods = nullptr,
                                      PeerOptions options = PeerOptions());
+  // The same with settings that other peers share. REQUIRES: `settings` is not null.
+  static std::shared_ptr<Peer> start(std::shared_ptr<Connection> connection,
+                                     std::shared_ptr<const Methods> methods,
+                                     std::shared_ptr<const PeerSettings> settings, PeerCallbacks callbacks);
 
   // co_await: Result<json::Raw>, the result of the call. Fails with remote, timeout, cancelled, closed,
   // process_exited and others. detail().unsent of the error is true if no byte of the call has been sent.
@@ -151,7 +166,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   class ActiveResponder;
   struct Batch;  // the collected responses of a batch
 
-  Peer(std::shared_ptr<Connection> connection, std::shared_ptr<const Methods> methods, PeerOptions options);
+  Peer(std::shared_ptr<Connection> connection, std::shared_ptr<const Methods> methods,
+       std::shared_ptr<const PeerSettings> settings, PeerCallbacks callbacks);
 
   static Task<void> read_loop(std::shared_ptr<Peer> self);
   static Task<void> drain_and_finish(std::shared_ptr<Peer> self);
@@ -159,6 +175,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   static Task<void> resume_when_drained(std::shared_ptr<Peer> self);
   bool must_pause_reading();
   std::size_t queued_response_bytes();
+  bool handle_received();
   void handle_message(const rpc::Message& message);
   void handle_input_end(const Error& reason);
   void begin_drain();
@@ -209,7 +226,9 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   std::shared_ptr<Connection> connection_;
   std::shared_ptr<const Methods> methods_;
-  PeerOptions options_;
+  std::shared_ptr<const PeerSettings> settings_;
+  const PeerSettings& options_;  // *settings_
+  PeerCallbacks callbacks_;
   PeerStats stats_;
   rpc::CallTable in_flight_;
   Timer deadline_timer_;

@@ -5,11 +5,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <optional>
 #include <unordered_set>
 #include <vector>
 
+#include "fairlead/base/fifo.hpp"
 #include "fairlead/base/result.hpp"
 #include "fairlead/rpc/id.hpp"
 #include "fairlead/rpc/message.hpp"
@@ -71,8 +72,11 @@ class CallTable {
   std::size_t count_ = 0;
   std::uint64_t next_id_ = 1;
   Time earliest_ = Time::max();  // see next_deadline()
-  std::unordered_set<std::uint64_t> abandoned_;
-  std::deque<std::uint64_t> abandoned_order_;  // oldest first; the oldest ids are forgotten first
+  struct Abandoned {
+    std::unordered_set<std::uint64_t> ids;
+    Fifo<std::uint64_t> order;  // oldest first; the oldest ids are forgotten first
+  };
+  std::unique_ptr<Abandoned> abandoned_;  // null: no call has been abandoned
 };
 
 }  // namespace fairlead::rpc

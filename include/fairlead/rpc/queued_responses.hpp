@@ -4,7 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+
+#include "fairlead/base/fifo.hpp"
 
 namespace fairlead::rpc {
 
@@ -24,8 +25,8 @@ class QueuedResponses {
     std::uint64_t begin;
     std::uint64_t end;
   };
-  std::deque<Range> ranges_;  // adjacent ranges are merged
-  std::size_t total_ = 0;     // bytes of all ranges
+  Fifo<Range> ranges_;     // adjacent ranges are merged
+  std::size_t total_ = 0;  // bytes of all ranges
 };
 
 }  // namespace fairlead::rpc
