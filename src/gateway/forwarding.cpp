@@ -96,7 +96,7 @@ std::string_view client_capability_for(std::string_view method) noexcept {
 struct Forwarder::Call : ForwardedCall {
   Call(mcp::BackendRequest&& request, Route&& request_route)
       : ForwardedCall(std::move(request.context)),
-        message(std::move(request.message)),
+        text(request.message),
         facts(std::move(request.facts)),
         route(std::move(request_route)) {}
 
@@ -107,7 +107,7 @@ struct Forwarder::Call : ForwardedCall {
   }
   StateBinding binding() const { return StateBinding{*context.principal(), server(), *facts}; }
 
-  rpc::Message message;
+  mcp::RequestText text;
   std::shared_ptr<const mcp::CallFacts> facts;
   Route route;
 };
@@ -217,7 +217,7 @@ Error Forwarder::redacted(const Error& error) const {
 
 std::shared_ptr<const mcp::ForwardedRequest> Forwarder::make_request(const Call& call,
                                                                      const Round& round) const {
-  auto request = make_cached<RequestRewriter>(call.message, call.facts, call.route.name_at_server,
+  auto request = make_cached<RequestRewriter>(call.text, call.facts, call.route.name_at_server,
                                               describe_client(call.context));
   request->set_round(round.input_responses, round.request_state);
   return request;

@@ -29,7 +29,7 @@ struct ClientDescription {
 class RequestRewriter final : public mcp::ForwardedRequest {
  public:
   // `target` is the server's own name of the tool or prompt; nullopt keeps the name in the request.
-  RequestRewriter(rpc::Message request, std::shared_ptr<const mcp::CallFacts> facts,
+  RequestRewriter(mcp::RequestText request, std::shared_ptr<const mcp::CallFacts> facts,
                   std::optional<std::string> target, ClientDescription client)
       : ForwardedRequest(std::move(facts)),
         request_(std::move(request)),
@@ -55,7 +55,7 @@ class RequestRewriter final : public mcp::ForwardedRequest {
   void remove_modern_members(mcp::RequestSplice& splice) const;
   void add_modern_members(mcp::RequestSplice& splice, mcp::Revision server) const;
 
-  rpc::Message request_;
+  mcp::RequestText request_;
   std::optional<std::string> target_;
   ClientDescription client_;
   json::Raw input_responses_;

@@ -8,11 +8,11 @@ constexpr std::size_t kMaxJoinedBytes = 4u << 10;
 
 }  // namespace
 
-RequestSplice::RequestSplice(const rpc::Message& request, const CallFacts& facts,
+RequestSplice::RequestSplice(RequestText request, const CallFacts& facts,
                              ForwardedRequest::EncodeOptions options)
-    : request_(request), facts_(facts), splice_(request.frame()) {
+    : request_(std::move(request)), facts_(facts), splice_(request_.frame) {
   const Bytes id = Bytes::copy_of(options.id);
-  splice_.replace(request.id(), id);
+  splice_.replace(request_.id, id);
   if (!facts.progress_token.absent()) {
     splice_.replace(facts.progress_token.text(), id);
   } else if (options.add_progress_token) {
@@ -44,10 +44,10 @@ rpc::Rope RequestSplice::finish() {
   if (!new_meta_.empty() && facts_.params.is(json::Type::object)) {
     splice_.insert_member(facts_.params.text(), "_meta", new_meta_);
   } else if (!new_meta_.empty() && facts_.params.absent()) {
-    const json::View whole(request_.frame().view());
+    const json::View whole(request_.frame.view());
     splice_.insert_member(whole.text(), "params", Bytes::join("{\"_meta\":", new_meta_, "}").view());
   }
-  const bool one_line = !request_.has_line_break();
+  const bool one_line = !request_.has_line_break;
   // Copying a small request costs less than writing its parts.
   if (splice_.max_size() <= kMaxJoinedBytes) return rpc::Rope(splice_.joined(), one_line);
   return rpc::Rope(splice_.parts(), one_line);

@@ -10,11 +10,21 @@
 
 namespace fairlead::mcp {
 
+// The parts of a received request that are needed to edit it.
+struct RequestText {
+  RequestText(const rpc::Message& request)  // NOLINT: implicit, because it stands for the request
+      : frame(request.frame()), id(request.id()), has_line_break(request.has_line_break()) {}
+
+  Bytes frame;
+  std::string_view id;  // part of the frame
+  bool has_line_break;  // see rpc::Message
+};
+
 class RequestSplice {
  public:
   // Replaces the id and the progress token of the request by the id in `options`. REQUIRES: `request` and
   // `facts` outlive this object.
-  RequestSplice(const rpc::Message& request, const CallFacts& facts, ForwardedRequest::EncodeOptions options);
+  RequestSplice(RequestText request, const CallFacts& facts, ForwardedRequest::EncodeOptions options);
 
   // Replaces a value. `value` is one of the views in `facts`. Does nothing if it is absent.
   void replace(json::View value, Bytes replacement) { splice_.replace(value.text(), std::move(replacement)); }
@@ -33,7 +43,7 @@ class RequestSplice {
   rpc::Rope finish();
 
  private:
-  const rpc::Message& request_;
+  RequestText request_;
   const CallFacts& facts_;
   json::Splice splice_;
   // The members of a `_meta` to be created.

@@ -7,10 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "fairlead/base/block_cache.hpp"
+
 namespace fairlead {
 
 template <class T>
 class Fifo {
+  using Elements = std::vector<T, BlockAllocator<T>>;
+
  public:
   bool empty() const noexcept { return first_ == elements_.size(); }
   std::size_t size() const noexcept { return elements_.size() - first_; }
@@ -32,14 +36,14 @@ class Fifo {
   void clear() noexcept {
     first_ = 0;
     if (elements_.capacity() > kRetainedElements) {
-      elements_ = std::vector<T>();
+      elements_ = Elements();
     } else {
       elements_.clear();
     }
   }
 
   // Removes the element at `position`. Takes linear time unless it is the first one.
-  void erase(typename std::vector<T>::iterator position) {
+  void erase(typename Elements::iterator position) {
     if (position == begin()) return pop();
     elements_.erase(position);
   }
@@ -57,7 +61,7 @@ class Fifo {
     first_ = 0;
   }
 
-  std::vector<T> elements_;
+  Elements elements_;
   std::size_t first_ = 0;  // index of the first element; the elements before it have been popped
 };
 
