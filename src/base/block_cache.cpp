@@ -74,7 +74,7 @@ thread_local ThreadExitCleanup thread_exit_cleanup;
 // The first use of thread_exit_cleanup in a thread registers its destructor.
 bool begin_caching() noexcept {
   if (cache.max_bytes > 0 || cache.thread_exiting) return false;
-  cache.max_bytes = kMaxCacheBytes;
+  cache.max_bytes = kMaxBlockCacheBytes;
   static_cast<void>(&thread_exit_cleanup);
   return true;
 }

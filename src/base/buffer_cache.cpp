@@ -20,7 +20,7 @@ constexpr bool kKeepBuffers = true;
 constexpr std::size_t kMaxBuffers = 32;
 constexpr std::size_t kPageBytes = 4096;
 
-struct KeptBuffer {
+struct CachedBuffer {
   std::string memory;  // empty, with a capacity
   bool idle = false;   // kept before the previous call of trim_buffers()
 };
@@ -43,7 +43,7 @@ class BufferCache {
     return best == count_ ? std::string() : remove(best);
   }
   std::string take_largest() noexcept {
-    const auto smaller = [](const KeptBuffer& a, const KeptBuffer& b) {
+    const auto smaller = [](const CachedBuffer& a, const CachedBuffer& b) {
       return a.memory.capacity() < b.memory.capacity();
     };
     const auto begin = buffers_.begin();
@@ -54,13 +54,13 @@ class BufferCache {
     while (count_ == kMaxBuffers || bytes_ + memory.capacity() > kMaxBufferCacheBytes)
       const std::string freed = remove(0);
     bytes_ += memory.capacity();
-    buffers_[count_++] = KeptBuffer{std::move(memory), false};
+    buffers_[count_++] = CachedBuffer{std::move(memory), false};
   }
   void trim() noexcept {
     for (std::size_t i = count_; i > 0; --i) {
       if (buffers_[i - 1].idle) const std::string freed = remove(i - 1);
     }
-    std::for_each(buffers_.begin(), buffers_.begin() + count(), [](KeptBuffer& kept) { kept.idle = true; });
+    std::for_each(buffers_.begin(), buffers_.begin() + count(), [](CachedBuffer& kept) { kept.idle = true; });
   }
 
  private:
@@ -74,7 +74,7 @@ class BufferCache {
     return memory;
   }
 
-  std::array<KeptBuffer, kMaxBuffers> buffers_;
+  std::array<CachedBuffer, kMaxBuffers> buffers_;
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;
 };
@@ -91,7 +91,7 @@ constexpr std::size_t in_pages(std::size_t capacity) noexcept {
 
 }  // namespace
 
-std::string take_buffer(std::size_t capacity) {
+std::string allocate_buffer(std::size_t capacity) {
   std::string buffer;
   if (thread_cache != nullptr) buffer = thread_cache->take(capacity, 2 * in_pages(capacity));
   if (buffer.capacity() < capacity)
@@ -99,7 +99,7 @@ std::string take_buffer(std::size_t capacity) {
   return buffer;
 }
 
-std::string take_largest_buffer() noexcept {
+std::string acquire_largest_buffer() noexcept {
   return thread_cache != nullptr ? thread_cache->take_largest() : std::string();
 }
 
@@ -109,13 +109,13 @@ void reserve_buffer(std::string& text, std::size_t capacity) {
   if (text.capacity() >= capacity) return;
   if (capacity < kMinCachedBufferBytes) return text.reserve(capacity);
   std::string larger =
-      take_buffer(std::max(capacity + capacity / 16, text.empty() ? 0 : 2 * text.capacity()));
+      allocate_buffer(std::max(capacity + capacity / 16, text.empty() ? 0 : 2 * text.capacity()));
   larger.append(text);
   text.swap(larger);
-  keep_buffer(larger);
+  release_buffer(larger);
 }
 
-void keep_buffer(std::string& text) noexcept {
+void release_buffer(std::string& text) noexcept {
   std::string memory = std::move(text);
   text.clear();
   const std::size_t capacity = memory.capacity();

@@ -41,7 +41,7 @@ Bytes Bytes::join(std::string_view a, std::string_view b, std::string_view c, st
                   std::string_view e) {
   const std::size_t size = a.size() + b.size() + c.size() + d.size() + e.size();
   if (size >= detail::kMinCachedBufferBytes) {
-    std::string text = detail::take_buffer(size);
+    std::string text = detail::allocate_buffer(size);
     for (std::string_view part : {a, b, c, d, e}) text += part;
     return adopt(std::move(text));
   }
@@ -76,7 +76,7 @@ void Bytes::release() noexcept {
   if (block_->reference_count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (block_->adopted) {
     auto* const owned = reinterpret_cast<std::string*>(storage(block_));
-    detail::release_buffer(*owned);
+    detail::release_large_buffer(*owned);
     owned->~basic_string();
   }
   const std::size_t cacheable_size = block_->cacheable_size;

@@ -124,12 +124,12 @@ StreamConnection::ReadOutcome StreamConnection::read_into_scratch_buffer() {
 StreamConnection::ReadOutcome StreamConnection::read_into_partial() {
   const std::size_t have = partial_.size();
   if (partial_.capacity() < kMaxReadBytes) {
-    std::string larger = detail::take_largest_buffer();
+    std::string larger = detail::acquire_largest_buffer();
     if (larger.capacity() > partial_.capacity()) {
       larger += partial_;
       partial_.swap(larger);
     }
-    detail::release_buffer(larger);
+    detail::release_large_buffer(larger);
   }
   // The buffer grows with the bytes received and not with the announced length, which may be false.
   const std::size_t growth = std::clamp(have, kMinDirectReadBytes, kMaxReadBytes);
@@ -224,7 +224,7 @@ void StreamConnection::decode_partial() {
   undecoded_ = more;
   if (done == partial_.size()) {
     partial_.clear();
-    detail::release_buffer(partial_);
+    detail::release_large_buffer(partial_);
   } else {
     partial_.erase(0, done);
   }
@@ -236,7 +236,7 @@ bool StreamConnection::adopt_large_frame(std::string_view frame, std::size_t con
   if (frame.size() < kMinDirectReadBytes || 4 * frame.size() < partial_.capacity()) return false;
   const auto at = static_cast<std::size_t>(frame.data() - partial_.data());
   const std::size_t left = partial_.size() - consumed;
-  std::string rest = left < kMinDirectReadBytes ? std::string() : detail::take_largest_buffer();
+  std::string rest = left < kMinDirectReadBytes ? std::string() : detail::acquire_largest_buffer();
   detail::reserve_buffer(rest, left);
   rest.append(partial_, consumed);
   const Bytes whole = Bytes::adopt(std::move(partial_));
@@ -284,13 +284,13 @@ std::uint64_t StreamConnection::position_at_backlog(std::size_t bytes) const noe
 
 void StreamConnection::release() {
   pump_.close();
-  detail::keep_buffer(partial_);
+  detail::release_buffer(partial_);
 }
 
 void StreamConnection::close_output_and_discard_input() {
   discarding_input_ = true;
   pump_.shutdown_output();
-  detail::keep_buffer(partial_);
+  detail::release_buffer(partial_);
   pump_.wait_for_input();
 }
 

@@ -134,7 +134,7 @@ bool Forwarder::try_forward(mcp::BackendRequest&& request, Route&& route,
   if (continues) return false;
   const auto call =
       make_cached<DirectCall>(shared_from_this(), std::move(request), std::move(route), responder);
-  return pool_->try_forward(call->target(), make_request(*call, Round()), forward_options(call), call);
+  return pool_->forward(call->target(), make_request(*call, Round()), forward_options(call), call);
 }
 
 void Forwarder::DirectCall::on_answer(Result<pool::ForwardedAnswer> answer) {

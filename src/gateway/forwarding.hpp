@@ -62,14 +62,14 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
     json::Raw request_state;    // the opaque `requestState` that the server returned
   };
 
-  // Returns the response for the client. `answer` is the outcome of the first call of the server, if it has
-  // been made already.
+  // Returns the response for the client. `first_answer` is the outcome of the first call of the server, if
+  // that call has been made already.
   Task<Answer> run_rounds(std::shared_ptr<Call> shared_call, Round round,
-                          std::optional<Result<pool::ForwardedAnswer>> answer);
+                          std::optional<Result<pool::ForwardedAnswer>> first_answer);
   static Task<void> continue_call(std::shared_ptr<Forwarder> self, std::shared_ptr<DirectCall> call,
                                   Result<pool::ForwardedAnswer> answer);
-  // References that are passed to the following functions refer to objects in the coroutine frame of
-  // run_rounds(), which awaits the tasks.
+  // References that are passed to the following functions refer to objects that outlive the tasks: in the
+  // coroutine frame of run_rounds(), which awaits them, or in a DirectCall.
   pool::ForwardOptions forward_options(const std::shared_ptr<Call>& shared_call) const;
   // Returns the request that is sent to the server in this round.
   std::shared_ptr<const mcp::ForwardedRequest> make_request(const Call& call, const Round& round) const;

@@ -92,7 +92,7 @@ bool ClientResponse::has_media_type(std::string_view type) const noexcept {
   return equals_ignore_case(media_type_of(headers()), type);
 }
 
-std::optional<std::string> ClientResponse::take_received_body(std::size_t limit) {
+std::optional<std::string> ClientResponse::extract_received_body(std::size_t limit) {
   if (!parser_.done() || connection_ || body_.size() > limit) return std::nullopt;
   return std::exchange(body_, std::string());
 }

@@ -73,7 +73,7 @@ class ClientResponse {
 
   // Returns the body if it has been received completely, has at most `limit` bytes and no part of it was
   // returned before; otherwise nullopt. A later read() returns an empty piece.
-  std::optional<std::string> take_received_body(std::size_t limit);
+  std::optional<std::string> extract_received_body(std::size_t limit);
   // Waits for the next piece of the body and returns it; returns an empty piece at the end of the body. Fails
   // with `closed` if the connection ends before the body does, and with the errors of
   // HttpClientConnection::read().

@@ -62,11 +62,6 @@ void Headers::add(std::string_view name, std::string_view value) {
                            static_cast<std::uint32_t>(value.size())});
 }
 
-void Headers::reserve(std::size_t fields, std::size_t bytes) {
-  entries_.reserve(fields);
-  text_.reserve(bytes);
-}
-
 void Headers::assign_text(std::string_view head, std::size_t expected_fields) {
   entries_.clear();
   entries_.reserve(expected_fields);
@@ -105,9 +100,15 @@ bool Headers::has(std::string_view name) const noexcept {
 }
 
 std::size_t Headers::count(std::string_view name) const noexcept {
-  std::size_t count = 0;
-  for (const Entry* found = find(name, entries_.data()); found; found = find(name, found + 1)) ++count;
-  return count;
+  return lookup(name).count;
+}
+
+Headers::Lookup Headers::lookup(std::string_view name) const noexcept {
+  Lookup result;
+  for (const Entry* found = find(name, entries_.data()); found; found = find(name, found + 1)) {
+    if (result.count++ == 0) result.value = trim_blanks(value_of(*found));
+  }
+  return result;
 }
 
 }  // namespace fairlead::http

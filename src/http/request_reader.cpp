@@ -63,7 +63,7 @@ bool RequestReader::reject(int status, std::string message) {
   state_ = State::refused;
   refusal_ = Refusal{status, std::move(message)};
   reset_string(head_);
-  detail::keep_buffer(body_);
+  detail::release_buffer(body_);
   return false;
 }
 
@@ -295,7 +295,7 @@ void RequestReader::extract_request(Request& into) {
 void RequestReader::release_memory() {
   const Request freed(std::move(request_));
   reset_string(head_);
-  detail::keep_buffer(body_);
+  detail::release_buffer(body_);
   reset_string(authority_);
   chunk_decoder_.reset();
 }

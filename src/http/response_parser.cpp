@@ -14,8 +14,8 @@ constexpr std::size_t kMaxHeadBytes = 64u << 10;
 constexpr std::string_view kStart = "HTTP/1.";
 constexpr std::size_t kUsualResponseFields = 8;
 
-Error not_http(std::string_view why) {
-  return Error(ErrorKind::parse, "the response is not HTTP: " + std::string(why));
+Error invalid_response(std::string_view why) {
+  return Error(ErrorKind::parse, "invalid HTTP response: " + std::string(why));
 }
 
 Error head_too_large() {
@@ -65,13 +65,14 @@ Result<std::size_t> ResponseParser::feed_head(std::string_view bytes) {
   if (buffered > 0) head_ += bytes;
   const std::string_view input = buffered > 0 ? std::string_view(head_) : bytes;
   if (scanned_ == 0 && !input.starts_with(kStart.substr(0, input.size())))
-    return not_http("it does not start with HTTP/1.1");
+    return invalid_response("it does not start with HTTP/1.0 or HTTP/1.1");
   std::size_t line = scanned_;
   while (true) {
     const std::size_t newline = input.find('\n', std::max(line, buffered));
     if (std::min(newline, input.size()) >= kMaxHeadBytes) return head_too_large();
     if (newline == std::string_view::npos) break;
-    if (newline == line || input[newline - 1] != '\r') return not_http("a line does not end with CR LF");
+    if (newline == line || input[newline - 1] != '\r')
+      return invalid_response("a line does not end with CR LF");
     const bool empty = newline == line + 1;
     line = newline + 1;
     if (!empty) continue;
@@ -111,7 +112,7 @@ Result<void> ResponseParser::parse_status_line(std::string_view line) {
   constexpr std::size_t kStatusAt = 9;
   constexpr std::size_t kReasonAt = kStatusAt + 4;
   if (!line.starts_with("HTTP/1.1 ") && !line.starts_with("HTTP/1.0 "))
-    return not_http("it does not start with HTTP/1.1");
+    return invalid_response("it does not start with HTTP/1.0 or HTTP/1.1");
   http_1_0_ = line[7] == '0';
   keep_alive_ = !http_1_0_;
   const char* const digits = line.data() + kStatusAt;
@@ -119,9 +120,9 @@ Result<void> ResponseParser::parse_status_line(std::string_view line) {
   const auto [end, problem] = std::from_chars(digits, digits_end, response_head_.status);
   const bool valid = problem == std::errc() && end == digits + 3 && *digits != '0' && *digits != '-';
   if (!valid || (line.size() >= kReasonAt && line[kReasonAt - 1] != ' '))
-    return not_http("the status is not a number of three digits");
+    return invalid_response("the status is not a number of three digits");
   const std::string_view reason = line.size() > kReasonAt ? line.substr(kReasonAt) : std::string_view();
-  if (!is_field_value(reason)) return not_http("the reason phrase has control characters");
+  if (!is_field_value(reason)) return invalid_response("the reason phrase has control characters");
   response_head_.reason = reason;
   return {};
 }
@@ -131,10 +132,10 @@ Result<void> ResponseParser::parse_field(std::string_view head, std::string_view
   while (colon < line.size() && kTokenChars[static_cast<unsigned char>(line[colon])]) ++colon;
   // This also rejects a folded line, which begins with white space: white space is not allowed in a token.
   if (colon == 0 || colon == line.size() || line[colon] != ':')
-    return not_http("a header line is not `Name: value`");
+    return invalid_response("a header line is not `Name: value`");
   const std::string_view name = line.substr(0, colon);
   const std::string_view value = trim_blanks(line.substr(colon + 1));
-  if (!is_field_value(value)) return not_http("the value of a header has control characters");
+  if (!is_field_value(value)) return invalid_response("the value of a header has control characters");
   const Result<void> applied = apply_known_field(name, value);
   if (applied) response_head_.headers.add_parsed(head, name, value);
   return applied;
@@ -157,19 +158,20 @@ Result<void> ResponseParser::apply_known_field(std::string_view name, std::strin
 // A repeated Content-Length with the same value is accepted (RFC 9112, section 6.3).
 Result<void> ResponseParser::parse_content_length(std::string_view value) {
   const bool digits = std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
-  if (value.empty() || !digits) return not_http("Content-Length is not a number");
+  if (value.empty() || !digits) return invalid_response("Content-Length is not a number");
   std::uint64_t length = 0;
   const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), length);
   if (problem != std::errc() || length > kMaxAnnouncedBytes) return announced_too_much();
-  if (content_length_.value_or(length) != length) return not_http("it has two values of Content-Length");
+  if (content_length_.value_or(length) != length)
+    return invalid_response("it has two values of Content-Length");
   content_length_ = length;
   return {};
 }
 
 Result<void> ResponseParser::parse_transfer_encoding(std::string_view value) {
-  if (http_1_0_) return not_http("Transfer-Encoding is not allowed in HTTP/1.0");
+  if (http_1_0_) return invalid_response("Transfer-Encoding is not allowed in HTTP/1.0");
   if (chunked_ || !equals_ignore_case(value, "chunked"))
-    return not_http("unsupported Transfer-Encoding; only chunked is supported");
+    return invalid_response("unsupported Transfer-Encoding; only chunked is supported");
   chunked_ = true;
   return {};
 }
@@ -182,7 +184,8 @@ void ResponseParser::parse_connection(std::string_view value) {
 }
 
 Result<void> ResponseParser::prepare_body() {
-  if (chunked_ && content_length_) return not_http("it has both Content-Length and Transfer-Encoding");
+  if (chunked_ && content_length_)
+    return invalid_response("it has both Content-Length and Transfer-Encoding");
   const int status = response_head_.status;
   if (no_body_ || status == 101 || status == 204 || status == 304) {
     state_ = State::done;
@@ -225,7 +228,7 @@ Result<std::size_t> ResponseParser::feed_chunks(std::string_view bytes, std::str
   switch (chunk_decoder_->state()) {
     case ChunkDecoder::State::incomplete: break;
     case ChunkDecoder::State::complete: state_ = State::done; break;
-    case ChunkDecoder::State::malformed: return not_http("the chunks of the body are malformed");
+    case ChunkDecoder::State::malformed: return invalid_response("the chunks of the body are malformed");
     case ChunkDecoder::State::body_too_large: return announced_too_much();
     case ChunkDecoder::State::trailers_too_large:
       return Error(ErrorKind::frame_too_large, "the trailers of the response are over 64 KiB");

@@ -1,5 +1,6 @@
-// ResponseParser: parses the response to one HTTP request incrementally. It rejects everything that deviates
-// from RFC 9112, except that the reason phrase may be missing. Does no I/O.
+// ResponseParser: parses the response to one HTTP request incrementally. It rejects everything that two
+// programs could interpret differently. It accepts a missing reason phrase, and a Content-Length that is
+// repeated with the same value. Does no I/O.
 #pragma once
 
 #include <cstdint>

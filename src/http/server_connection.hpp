@@ -50,8 +50,9 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
 
   // Functions that the current exchange calls.
   void respond(ServerExchange& exchange, const Response& response);
-  // Responds on a connection that stays open, to a request of HTTP/1.1 without an Origin. Returns false, and
-  // does nothing, if the request is another one or the response exceeds the budget.
+  // Responds with no header field but Date, Content-Type and Content-Length. Returns false, and sends
+  // nothing, if the response needs others (HTTP/1.0, CORS, the connection closes after it), must have no body
+  // (HEAD, 204, 304), or exceeds the budget.
   bool respond_plainly(ServerExchange& exchange, int status, std::string_view content_type,
                        const rpc::Rope& body);
   void start_stream(ServerExchange& exchange, const Response& head);

@@ -1,6 +1,7 @@
 #include "http/sse.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "fairlead/json/scanner.hpp"
 
@@ -61,7 +62,10 @@ EncodedEvent message_event(const rpc::Rope& message, std::string_view id) {
   EncodedEvent parts;
   parts.push_back(Bytes::build(kEventFieldBytes + id.size() + (copied ? size : 0), [&](char* out) {
     char* end = out;
-    const auto put = [&](std::string_view text) { end = std::ranges::copy(text, end).out; };
+    const auto put = [&](std::string_view text) {
+      std::memcpy(end, text.data(), text.size());
+      end += text.size();
+    };
     if (!id.empty()) {
       put("id: ");
       put(id);

@@ -22,8 +22,8 @@ struct RequestText {
 
 class RequestSplice {
  public:
-  // Replaces the id and the progress token of the request by the id in `options`. REQUIRES: `request` and
-  // `facts` outlive this object.
+  // Replaces the id and the progress token of the request by the id in `options`. REQUIRES: `facts` outlives
+  // this object, and was collected from `request`.
   RequestSplice(RequestText request, const CallFacts& facts, ForwardedRequest::EncodeOptions options);
 
   // Replaces a value. `value` is one of the views in `facts`. Does nothing if it is absent.

@@ -32,7 +32,7 @@ class DirectCall final : private mcp::ForwardCall, public std::enable_shared_fro
                     const std::shared_ptr<const mcp::ForwardedRequest>& request, ForwardOptions&& options,
                     const std::shared_ptr<AnswerHandler>& handler);
 
-  // The arguments of start(), for std::allocate_shared().
+  // Called by start(). Public for std::allocate_shared() only.
   DirectCall(std::shared_ptr<CallForwarder> forwarder, const UpstreamPtr& upstream,
              ConnectionPtr&& connection, Admission&& admission, Target&& target,
              const std::shared_ptr<const mcp::ForwardedRequest>& request, ForwardOptions&& options,

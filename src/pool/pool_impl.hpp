@@ -37,8 +37,8 @@ class PoolImpl final : public Pool {
                                         ForwardOptions options) override {
     return forwarder_->forward(std::move(target), std::move(request), std::move(options));
   }
-  bool try_forward(Target&& target, const std::shared_ptr<const mcp::ForwardedRequest>& request,
-                   ForwardOptions&& options, const std::shared_ptr<AnswerHandler>& handler) override {
+  bool forward(Target&& target, const std::shared_ptr<const mcp::ForwardedRequest>& request,
+               ForwardOptions&& options, const std::shared_ptr<AnswerHandler>& handler) override {
     return forwarder_->try_forward(std::move(target), request, std::move(options), handler);
   }
   Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority,

@@ -112,7 +112,8 @@ class CallFactsReader {
 
 std::shared_ptr<const CallFacts> CallFacts::of(const rpc::Message& message) {
   const std::shared_ptr<const rpc::Annotation>& attached = message.annotation();
-  if (attached && typeid(*attached) == typeid(CallFacts))
+  const rpc::Annotation* const annotation = attached.get();
+  if (annotation && typeid(*annotation) == typeid(CallFacts))
     return std::static_pointer_cast<const CallFacts>(attached);
   return make_cached<const CallFacts>(message);
 }

@@ -8,7 +8,7 @@ namespace fairlead::transport {
 
 namespace {
 
-constexpr std::chrono::milliseconds kStreamStartDelay{20};
+constexpr std::chrono::milliseconds kStreamStartDelay{20};  // how long the head waits for the first message
 
 }  // namespace
 
@@ -32,8 +32,8 @@ void LegacySession::start_event_stream(const ResponseStreamPtr& stream) {
   }
 }
 
-// The response to a client that accepts only event streams is one from the start. Its head is sent a little
-// later, so that it leaves together with a result that is available by then.
+// A client that accepts only event streams gets a stream in any case. Its head is delayed by
+// kStreamStartDelay, so that a result that is ready by then leaves in the same write.
 void LegacySession::start_event_streams_soon() {
   if (!stream_start_timer_) stream_start_timer_ = std::make_unique<Timer>(loop());
   if (stream_start_timer_->armed()) return;

@@ -22,14 +22,9 @@ bool names_protocol_version(const rpc::Message& message) {
 }
 
 // A header that may occur at most once.
-struct SingleHeader {
-  explicit SingleHeader(const http::Headers& headers, std::string_view name) : count(headers.count(name)) {
-    if (count > 0) value = headers.get(name);
-  }
+struct SingleHeader : http::Headers::Lookup {
+  SingleHeader(const http::Headers& headers, std::string_view name) : Lookup(headers.lookup(name)) {}
   bool is(std::string_view expected) const noexcept { return count == 1 && value == expected; }
-
-  std::size_t count;
-  std::string_view value;
 };
 
 Refusal header_mismatch(std::string_view header, std::string_view problem) {
@@ -180,9 +175,10 @@ bool allows_legacy_era(const http::Headers& headers) {
 }
 
 AcceptedTypes accepted_types(const http::Headers& headers) {
-  // What most clients send, because the specification demands both types.
-  if (headers.count("Accept") == 1 && headers.get("Accept") == "application/json, text/event-stream")
-    return AcceptedTypes{true, true};
+  // What most clients send: the specification requires both types.
+  const SingleHeader accept(headers, "Accept");
+  if (accept.is("application/json, text/event-stream")) return AcceptedTypes{true, true};
+  if (accept.is("text/event-stream")) return AcceptedTypes{false, true};
   AcceptedTypes accepted;
   bool has_accept = false;
   for (const auto& [name, value] : headers) {

@@ -218,7 +218,7 @@ std::optional<Result<void>> StreamableConnection::handle_received_response(Post&
   if (response.status() / 100 != 2 || !is_call || http_sse_post_url_ ||
       !response.has_media_type("application/json"))
     return std::nullopt;
-  std::optional<std::string> body = response.take_received_body(
+  std::optional<std::string> body = response.extract_received_body(
       std::min(client_->options().max_response_bytes, rpc::MessageParser::kBytesPerStep));
   if (!body) return std::nullopt;
   return handle_json_response(post,

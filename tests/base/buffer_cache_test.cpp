@@ -13,7 +13,7 @@ constexpr std::size_t kMiB = 1u << 20;
 void keep(std::size_t capacity) {
   std::string text;
   text.reserve(capacity);
-  keep_buffer(text);
+  release_buffer(text);
 }
 
 class BufferCacheTest : public testing::Test {
@@ -21,7 +21,7 @@ class BufferCacheTest : public testing::Test {
   void SetUp() override {
     keep(kMiB);
     if (cached_buffer_bytes() == 0) GTEST_SKIP() << "the address sanitizer: no buffer is kept";
-    static_cast<void>(take_largest_buffer());
+    static_cast<void>(acquire_largest_buffer());
     ASSERT_EQ(cached_buffer_bytes(), 0u);
   }
   BufferCacheScope scope;
@@ -30,10 +30,10 @@ class BufferCacheTest : public testing::Test {
 TEST_F(BufferCacheTest, KeptMemoryIsReusedForTextOfSimilarSize) {
   std::string text(kMiB, 'x');
   const char* const memory = text.data();
-  release_buffer(text);
+  release_large_buffer(text);
   EXPECT_TRUE(text.empty());
   EXPECT_GE(cached_buffer_bytes(), kMiB);
-  const std::string again = take_buffer(kMiB - 1000);
+  const std::string again = allocate_buffer(kMiB - 1000);
   EXPECT_EQ(again.data(), memory);
   EXPECT_TRUE(again.empty());
   EXPECT_EQ(cached_buffer_bytes(), 0u);
@@ -41,7 +41,7 @@ TEST_F(BufferCacheTest, KeptMemoryIsReusedForTextOfSimilarSize) {
 
 TEST_F(BufferCacheTest, SmallTextDoesNotOccupyMuchLargerBuffer) {
   keep(kMiB);
-  EXPECT_LT(take_buffer(100'000).capacity(), 200'000u);
+  EXPECT_LT(allocate_buffer(100'000).capacity(), 200'000u);
   EXPECT_GE(cached_buffer_bytes(), kMiB);
 }
 
@@ -49,10 +49,10 @@ TEST_F(BufferCacheTest, SmallestSufficientBufferIsTaken) {
   keep(3 * kMiB / 2);
   keep(kMiB);
   keep(kMiB / 2);
-  const std::size_t capacity = take_buffer(kMiB).capacity();
+  const std::size_t capacity = allocate_buffer(kMiB).capacity();
   EXPECT_GE(capacity, kMiB);
   EXPECT_LT(capacity, 3 * kMiB / 2);
-  EXPECT_GE(take_largest_buffer().capacity(), 3 * kMiB / 2);
+  EXPECT_GE(acquire_largest_buffer().capacity(), 3 * kMiB / 2);
 }
 
 TEST_F(BufferCacheTest, ReservePreservesTextAndKeepsPreviousMemory) {
@@ -78,7 +78,7 @@ TEST_F(BufferCacheTest, TooSmallAndTooLargeBuffersAreFreed) {
 TEST_F(BufferCacheTest, NewestBuffersReplaceOldest) {
   for (int i = 0; i < 100; ++i) keep(kMinCachedBufferBytes);
   keep(kMiB);
-  EXPECT_GE(take_largest_buffer().capacity(), kMiB);
+  EXPECT_GE(acquire_largest_buffer().capacity(), kMiB);
 }
 
 TEST_F(BufferCacheTest, TrimFreesBuffersThatWereNotUsedSincePreviousTrim) {
@@ -106,7 +106,7 @@ TEST(BufferCacheWithoutScopeTest, NothingIsKept) {
   { const BufferCacheScope scope; }
   keep(kMiB);
   EXPECT_EQ(cached_buffer_bytes(), 0u);
-  EXPECT_GE(take_buffer(kMiB).capacity(), kMiB);
+  EXPECT_GE(allocate_buffer(kMiB).capacity(), kMiB);
 }
 
 }  // namespace

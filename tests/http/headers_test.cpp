@@ -27,6 +27,14 @@ TEST(HeadersTest, SetReplacesEveryFieldOfThatName) {
   EXPECT_EQ(headers.get("B"), "3");
 }
 
+TEST(HeadersTest, LookupReturnsCountAndFirstValue) {
+  const Headers headers{{"A", " 1 "}, {"b", "2"}, {"a", "3"}};
+  EXPECT_EQ(headers.lookup("a").count, 2U);
+  EXPECT_EQ(headers.lookup("a").value, "1");
+  EXPECT_EQ(headers.lookup("B").value, "2");
+  EXPECT_EQ(headers.lookup("c").count, 0U);
+}
+
 TEST(HeadersTest, FieldWithEmptyValueIsPresent) {
   const Headers headers{{"Empty", "  "}};
   EXPECT_TRUE(headers.has("Empty"));

@@ -1,4 +1,4 @@
-// Calls that are forwarded without a coroutine (Pool::try_forward()).
+// Calls that are forwarded without a coroutine (Pool::forward() with a handler).
 #include "pool/harness.hpp"
 
 namespace fairlead::pool {
@@ -21,7 +21,7 @@ class DirectCallTest : public PoolTest {
     bool sent = false;
     bool tried = false;
     loop.post([&] {
-      sent = pool->try_forward(Target("a"), request, std::move(call_options), outcome);
+      sent = pool->forward(Target("a"), request, std::move(call_options), outcome);
       tried = true;
     });
     loop.run_until([&] { return tried; });
@@ -131,7 +131,7 @@ TEST_F(DirectCallTest, CallInFlightIsReleasedWithItsLoop) {
   ASSERT_TRUE(own_loop->block_on(own_pool->call(Target("a"), tool_call("echo"), ForwardOptions())));
   const auto request = std::make_shared<mcp::VerbatimRequest>(tool_call("gate"));
   bool sent = false;
-  own_loop->post([&] { sent = own_pool->try_forward(Target("a"), request, ForwardOptions(), outcome); });
+  own_loop->post([&] { sent = own_pool->forward(Target("a"), request, ForwardOptions(), outcome); });
   own_loop->run_until([&] { return sent; });
   EXPECT_GT(outcome.use_count(), 1);
   own_pool = nullptr;

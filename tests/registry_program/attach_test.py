@@ -287,7 +287,7 @@ class AttachTest(RegistryTest):
         pid = gateway.mcp().call("toy__pid")
         client = self.client("--db", self.address())
         self.assertEqual(client.text("toy__pid"), pid["content"][0]["text"] if isinstance(pid, dict) else pid)
-        self.assertIn("attaching", "".join(client.log))
+        self.assertTrue(until(lambda: any("attaching" in line for line in client.log)), client.log)
         self.assertEqual(client.close(), 0)
         with open(self.path("fairlead.db.gateway"), encoding="utf-8") as file:
             self.assertEqual(json.load(file), {"url": f"http://127.0.0.1:{gateway.port}/mcp", "pid": gateway.process.pid})

@@ -165,7 +165,7 @@ TEST_F(LegacyEndpointTest, UnrelatedMessagesAreSentOnStandaloneStream) {
 }
 
 // The head of the stream then leaves in one write with the first event.
-TEST_F(LegacyEndpointTest, HeadOfEventStreamWaitsShortlyForTheFirstEvent) {
+TEST_F(LegacyEndpointTest, EventStreamStartsWithFirstEventOrAfterDelay) {
   initialize("2025-11-25");
   const FakeExchangePtr quick = send("POST", headers("text/event-stream"), request("1", "echo"));
   EXPECT_EQ(quick->body, priming("1-1") + event("1-2", result("1", "{}")));

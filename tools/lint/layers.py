@@ -42,11 +42,11 @@ PUBLIC_THIRD_PARTY = ("boost/describe", "boost/mp11")
 
 # Third-party headers and the layers whose source files may include them.
 THIRD_PARTY = {
-    "boost/asio": ["http"],
+    "boost/asio": [],
     "boost/intrusive": list(LAYERS),
     "CLI/": ["cli"],
     "openssl/": ["http", "mcp", "process", "registry", "packages", "admin"],
-    "boost/beast": ["http"],
+    "boost/beast": [],
     "toml++": ["json"],
     "boost/describe": ["mcp"],
     "boost/mp11": ["mcp"],

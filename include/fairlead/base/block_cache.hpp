@@ -14,7 +14,7 @@ namespace fairlead {
 namespace detail {
 
 // Maximum bytes of released blocks in the cache of one thread.
-inline constexpr std::size_t kMaxCacheBytes = 4u << 20;
+inline constexpr std::size_t kMaxBlockCacheBytes = 4u << 20;
 // Larger blocks are not cached.
 inline constexpr std::size_t kMaxCachedBlockBytes = 8u << 10;
 

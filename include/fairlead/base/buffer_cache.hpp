@@ -17,18 +17,18 @@ inline constexpr std::size_t kMaxBufferCacheBytes = 16u << 20;
 
 // Returns an empty string with a capacity of at least `capacity`: a kept buffer that is at most twice as
 // large, or new memory. Throws std::bad_alloc when out of memory.
-[[nodiscard]] std::string take_buffer(std::size_t capacity);
+[[nodiscard]] std::string allocate_buffer(std::size_t capacity);
 // Returns the largest kept buffer, or an empty string if none is kept.
-[[nodiscard]] std::string take_largest_buffer() noexcept;
+[[nodiscard]] std::string acquire_largest_buffer() noexcept;
 // Like text.reserve(capacity), but a text that becomes large moves to a buffer of the cache that is slightly
 // larger than `capacity`, and its previous memory is kept. Throws std::bad_alloc when out of memory.
 void reserve_buffer(std::string& text, std::size_t capacity);
 
 // Clears `text` and frees its memory; keeps the memory for reuse if it is large, the thread runs a loop, and
 // the limits allow it. The oldest kept buffers make room for it.
-void keep_buffer(std::string& text) noexcept;
-inline void release_buffer(std::string& text) noexcept {
-  if (text.capacity() >= kMinCachedBufferBytes) keep_buffer(text);
+void release_buffer(std::string& text) noexcept;
+inline void release_large_buffer(std::string& text) noexcept {
+  if (text.capacity() >= kMinCachedBufferBytes) release_buffer(text);
 }
 
 // Frees the buffers that were kept before the previous call and not used since. The loop calls it once per

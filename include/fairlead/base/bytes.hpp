@@ -37,7 +37,7 @@ class Bytes {
   template <class Write>
   static Bytes build(std::size_t max_size, Write&& write) {
     if (max_size >= detail::kMinCachedBufferBytes) {
-      std::string text = detail::take_buffer(max_size);
+      std::string text = detail::allocate_buffer(max_size);
       text.resize_and_overwrite(max_size, [&](char* data, std::size_t) { return write(data); });
       return adopt(std::move(text));
     }

@@ -27,8 +27,6 @@ class Headers {
 
   // Appends a field. REQUIRES: `name` and `value` do not point into these headers. The same holds for set().
   void add(std::string_view name, std::string_view value);
-  // Allocates memory for `fields` fields whose names and values have `bytes` bytes together.
-  void reserve(std::size_t fields, std::size_t bytes);
   // Removes all fields, and copies `head`, the text in which add_parsed() finds the fields that follow.
   void assign_text(std::string_view head, std::size_t expected_fields);
   // Appends a field without copying it. REQUIRES: `name` and `value` are parts of `head`, which is the text
@@ -47,6 +45,11 @@ class Headers {
   // Returns the value of the first field of that name, without surrounding white space. Returns an empty
   // string if no field has that name; has() distinguishes this from an empty value.
   std::string_view get(std::string_view name) const noexcept;
+  struct Lookup {
+    std::size_t count = 0;   // fields with that name
+    std::string_view value;  // of the first of them, as get() returns it
+  };
+  Lookup lookup(std::string_view name) const noexcept;
   bool has(std::string_view name) const noexcept;
   std::size_t count(std::string_view name) const noexcept;
   // Returns the size in bytes of the memory that is allocated for the fields.

@@ -102,7 +102,7 @@ bool decode(json::View in, T& out) {
 template <class T>
 void release_buffers(T& value) noexcept {
   if constexpr (std::same_as<T, std::string>) {
-    detail::release_buffer(value);
+    detail::release_large_buffer(value);
   } else if constexpr (is_optional<T>) {
     if (value) release_buffers(*value);
   } else if constexpr (is_specialization_of<T, std::vector>) {

@@ -193,8 +193,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     rpc::Message message;
     std::shared_ptr<rpc::MessageParser> parser;  // null when `message` is complete
   };
-  // Returns whether a receiver can be resumed at once, with a message or with the reason why the input ended.
+  // Removes and returns the first message of the inbox. REQUIRES: the inbox is not empty.
   Result<rpc::Message> pop_message();
+  // Returns whether a receiver can be resumed at once, with a message or with the reason why the input ended.
   bool can_receive() const noexcept {
     return inbox_.empty() ? input_end_reason_ != nullptr : !inbox_.front().parser;
   }

@@ -66,7 +66,7 @@ class Request {
 class Responder {
  public:
   virtual ~Responder() = default;
-  // Called once. If it is never called, the request remains in progress.
+  // Sends the answer; later calls have no effect. If it is never called, the request remains in progress.
   virtual void respond(const Answer& answer) = 0;
 };
 

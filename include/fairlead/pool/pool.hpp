@@ -73,7 +73,7 @@ struct ForwardedAnswer {
   mcp::Revision revision;  // of the connection that the answer arrived on
 };
 
-// Receives the outcome of a call that was made with Pool::try_forward().
+// Receives the outcome of a call that was made with Pool::forward().
 class AnswerHandler {
  public:
   virtual ~AnswerHandler() = default;
@@ -293,8 +293,8 @@ class Pool : public PoolSettings {
   // Does the same without a coroutine, which costs less, if the call can be sent without waiting: returns
   // true, and passes the outcome to `handler`, before or after it returns. Otherwise returns false, without
   // an effect except on the arguments.
-  virtual bool try_forward(Target&& target, const std::shared_ptr<const mcp::ForwardedRequest>& request,
-                           ForwardOptions&& options, const std::shared_ptr<AnswerHandler>& handler) = 0;
+  virtual bool forward(Target&& target, const std::shared_ptr<const mcp::ForwardedRequest>& request,
+                       ForwardOptions&& options, const std::shared_ptr<AnswerHandler>& handler) = 0;
   // Same as forward(), for a request that is sent verbatim.
   Task<Result<rpc::Message>> call(Target target, rpc::Message request,
                                   ForwardOptions options = ForwardOptions());
