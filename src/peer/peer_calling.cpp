@@ -91,8 +91,13 @@ std::optional<Error> Peer::start_call(OutgoingCall& call) {
   call.deadline = std::min(call.max_deadline_, now + *call.timeout_);
   call.start_position_ = connection_->queued_position();
   in_flight_.add(call);
-  const Result<void> posted =
-      connection_->post(call.encode(std::to_string(call.id)), RelatedRequest{call.related_request()});
+  Result<void> posted;
+  try {
+    posted = connection_->post(call.encode(std::to_string(call.id)), RelatedRequest{call.related_request()});
+  } catch (...) {
+    in_flight_.remove(call.id);
+    throw;
+  }
   if (!posted) {
     in_flight_.remove(call.id);
     return marked_unsent(posted.error());

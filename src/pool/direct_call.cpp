@@ -1,11 +1,21 @@
 #include "pool/direct_call.hpp"
 
+#include <exception>
+#include <string>
 #include <utility>
 
 #include "fairlead/base/block_cache.hpp"
 #include "pool/retry.hpp"
 
 namespace fairlead::pool {
+
+namespace {
+
+Error exception_error(const std::exception& thrown) {
+  return Error(ErrorKind::resource_exhausted, std::string("exception: ") + thrown.what());
+}
+
+}  // namespace
 
 class DirectCall::InFlight {
  public:
@@ -45,7 +55,12 @@ void DirectCall::start(std::shared_ptr<CallForwarder> forwarder, const UpstreamP
       make_cached<DirectCall>(std::move(forwarder), upstream, std::move(connection), std::move(admission),
                               std::move(target), request, std::move(options), handler);
   loop.service<InFlight>().add(call);
-  const std::optional<Error> refused = call->ForwardCall::start();
+  std::optional<Error> refused;
+  try {
+    refused = call->ForwardCall::start();
+  } catch (const std::exception& thrown) {
+    refused = exception_error(thrown);
+  }
   if (refused) call->on_finished(*refused);
 }
 
@@ -67,9 +82,13 @@ DirectCall::DirectCall(std::shared_ptr<CallForwarder> forwarder, const UpstreamP
 void DirectCall::on_finished(Result<rpc::Message> outcome) {
   const std::shared_ptr<DirectCall> self = std::move(own_reference_.call);
   own_reference_.unlink();
-  if (!outcome) return fail(outcome.error());
-  active_->upstream().on_call_answered(request_->tool());
-  finish(ForwardedAnswer(std::move(*outcome), connection_->server().revision));
+  try {
+    if (!outcome) return fail(outcome.error());
+    active_->upstream().on_call_answered(request_->tool());
+    complete(ForwardedAnswer(std::move(*outcome), connection_->server().revision));
+  } catch (const std::exception& thrown) {
+    complete(exception_error(thrown));  // so that other calls of the connection are not affected
+  }
 }
 
 void DirectCall::on_forwarded_progress(const json::Raw& params) {
@@ -79,16 +98,16 @@ void DirectCall::on_forwarded_progress(const json::Raw& params) {
   if (options_.on_progress) options_.on_progress(params);
 }
 
-void DirectCall::finish(Result<ForwardedAnswer> answer) {
+void DirectCall::complete(Result<ForwardedAnswer> answer) {
   active_.reset();
   admission_ = Admission();
-  handler_->on_answer(std::move(answer));
+  if (const auto handler = std::exchange(handler_, nullptr)) handler->on_answer(std::move(answer));
 }
 
 void DirectCall::fail(const Error& reason) {
   ManagedUpstream& upstream = active_->upstream();
   const Error error = upstream.failures.on_call_failed(connection_, reason);
-  if (!may_retry(error, *request_, options_, *active_)) return finish(error);
+  if (!may_retry(error, *request_, options_, *active_)) return complete(error);
   upstream.core->log().info("retrying a call", {{"server", target_.server}, {"reason", error.message()}});
   CallForwarder::Attempted attempted;
   attempted.count = 1;
@@ -100,10 +119,15 @@ void DirectCall::fail(const Error& reason) {
 }
 
 Task<void> DirectCall::retry(std::shared_ptr<DirectCall> self, CallForwarder::Attempted attempted) {
-  Task<Result<ForwardedAnswer>> retried =
-      self->forwarder_->forward(self->target_, self->request_, self->options_, std::move(attempted));
-  Result<ForwardedAnswer> answer = co_await retried;
-  self->handler_->on_answer(std::move(answer));
+  std::optional<Result<ForwardedAnswer>> answer;
+  try {
+    Task<Result<ForwardedAnswer>> retried =
+        self->forwarder_->forward(self->target_, self->request_, self->options_, std::move(attempted));
+    answer = co_await retried;
+  } catch (const std::exception& thrown) {
+    answer = exception_error(thrown);
+  }
+  self->complete(std::move(*answer));
 }
 
 }  // namespace fairlead::pool

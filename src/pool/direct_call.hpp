@@ -48,7 +48,8 @@ class DirectCall final : private mcp::ForwardCall, public std::enable_shared_fro
 
   void on_finished(Result<rpc::Message> outcome) override;
   void on_forwarded_progress(const json::Raw& params) override;
-  void finish(Result<ForwardedAnswer> answer);
+  // Passes the outcome to the handler, unless it has one.
+  void complete(Result<ForwardedAnswer> answer);
   void fail(const Error& reason);
   static Task<void> retry(std::shared_ptr<DirectCall> self, CallForwarder::Attempted attempted);
 

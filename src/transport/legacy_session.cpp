@@ -238,7 +238,6 @@ void LegacySession::send_collected_responses(const ResponseStreamPtr& stream) {
     return respond_with_json(stream,
                              stream->is_batch ? batch_of(stream->responses) : stream->responses.front());
   if (!stream->streaming) start_event_stream(stream);
-  for (const rpc::Rope& response : stream->responses) send_event(stream, response);
   finish_stream(stream);
 }
 

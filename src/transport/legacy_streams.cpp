@@ -20,7 +20,7 @@ http::Response LegacySession::event_stream_head(const ResponseStream& stream) co
   return head;
 }
 
-// Makes the response to a POST an event stream.
+// Makes the response to a POST an event stream, which begins with the responses that were collected.
 void LegacySession::start_event_stream(const ResponseStreamPtr& stream) {
   stream->streaming = true;
   stream->number = ++last_stream_number_;
@@ -30,6 +30,7 @@ void LegacySession::start_event_stream(const ResponseStreamPtr& stream) {
     const EventStore::EventId event_id = store_.allocate_id(stream->number);
     stream->exchange->write(http::sse::priming_event(EventStore::format_id(event_id), options_->retry));
   }
+  for (const rpc::Rope& response : std::exchange(stream->responses, {})) send_event(stream, response);
 }
 
 // A client that accepts only event streams gets a stream in any case. Its head is delayed by

@@ -83,7 +83,7 @@ Result<void> StreamableConnection::enqueue(const rpc::Rope& rope, WriteWaiter* w
   post->position = queued_position_;
   unsent_.add(queued_position_, size);
   add_post(post);
-  if (!post->id.empty()) calls_.insert_or_assign(post->id, post);
+  if (!post->id.empty()) add_call(post);
   // Starts in a later callback, because the caller registers `waiter` only after this function has returned.
   if (unstarted_.empty()) loop().post([self = self()] { self->start_posts(); });
   unstarted_.push(std::move(post));
@@ -97,6 +97,11 @@ void StreamableConnection::start_posts() {
     loop().spawn(run_post(self(), std::move(post)));
   }
   if (!unstarted_.empty()) loop().post([self = self()] { self->start_posts(); });
+}
+
+void StreamableConnection::add_call(const PostPtr& post) {
+  calls_.erase(post->id);  // the key of an entry refers to the id of its own post
+  calls_.emplace(post->id, post);
 }
 
 void StreamableConnection::add_post(const PostPtr& post) {

@@ -89,6 +89,8 @@ class StreamableConnection final : public Connection {
   // Starts run_post() for the POSTs in unstarted_, a limited number per turn of the loop.
   void start_posts();
   void add_post(const PostPtr& post);
+  // Adds a call to calls_; replaces one with the same id.
+  void add_call(const PostPtr& post);
   void remove_post(const Post& post);
   static Task<void> run_post(std::shared_ptr<StreamableConnection> self, PostPtr post);
   void finish_post(const PostPtr& post, const Result<void>& outcome);

@@ -142,7 +142,7 @@ Task<Result<void>> StreamableConnection::reinitialize() {
   handshake->internal = true;
   state_.clear_session();
   add_post(handshake);
-  calls_.insert_or_assign(handshake->id, handshake);
+  add_call(handshake);
   const Result<void> handshake_outcome = co_await send_and_handle(handshake);
   remove_post(*handshake);
   calls_.erase(handshake->id);

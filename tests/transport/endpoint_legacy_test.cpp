@@ -175,6 +175,28 @@ TEST_F(LegacyEndpointTest, EventStreamStartsWithFirstEventOrAfterDelay) {
   EXPECT_EQ(hang->body, priming("2-1"));
 }
 
+TEST_F(LegacyEndpointTest, ResponsesThatPrecedeTheStreamOfTheirBatchAreSentWhenItStarts) {
+  initialize("2025-03-26");
+  const std::string batch = "[" + request("10", "echo") + "," + request("11", "hang") + R"(,{"id":12}])";
+  const FakeExchangePtr events = post_for_events(batch);
+  EXPECT_NE(events->body.find(result("10", "{}")), std::string::npos) << events->body;
+  EXPECT_NE(events->body.find(R"("id":12)"), std::string::npos) << events->body;
+  EXPECT_FALSE(events->finished);
+  on_loop([&] { application->release(); });
+  EXPECT_NE(events->body.find(result("11", "{}")), std::string::npos) << events->body;
+  EXPECT_TRUE(events->finished);
+}
+
+TEST_F(LegacyEndpointTest, ResponsesThatPrecedeANotificationOfTheirBatchAreSentBeforeIt) {
+  initialize("2025-03-26");
+  const FakeExchangePtr events = post("[" + request("10", "echo") + "," + request("11", "talk") + "]");
+  const std::size_t first = events->body.find(result("10", "{}"));
+  const std::size_t notification = events->body.find("notifications/message");
+  EXPECT_LT(first, notification) << events->body;
+  EXPECT_NE(notification, std::string::npos) << events->body;
+  EXPECT_NE(events->body.find(result("11", "{}")), std::string::npos) << events->body;
+}
+
 TEST_F(LegacyEndpointTest, LostResponseIsReplayedOnResumption) {
   initialize("2025-11-25");
   const FakeExchangePtr hang = post_for_events(request("1", "hang"));
