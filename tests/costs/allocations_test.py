@@ -20,7 +20,7 @@ import unittest
 PROGRAM, FIXTURES = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
 DEADLINE = 60  # seconds; timeout of every operation that must not hang
 CALLS = 500
-MAX_ALLOCATIONS = {"legacy": 1, "modern": 11, "events": 13}  # of a call, for each kind of client
+MAX_ALLOCATIONS = {"legacy": 1, "modern": 1, "events": 2}  # of a call, for each kind of client
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 
 
