@@ -4,18 +4,11 @@
 #include <new>
 #include <utility>
 
+#include "base/address_sanitizer.hpp"
+
 namespace fairlead::detail {
 
 namespace {
-
-// The address sanitizer finds uses of freed blocks only if every block is freed.
-#if defined(__has_feature)
-constexpr bool kCacheBlocks = !__has_feature(address_sanitizer);
-#elif defined(__SANITIZE_ADDRESS__)
-constexpr bool kCacheBlocks = false;
-#else
-constexpr bool kCacheBlocks = true;
-#endif
 
 // Sizes are rounded up to a multiple of kSmallStep up to kMaxSmallBytes, above it to a multiple of
 // kLargeStep.
@@ -80,7 +73,7 @@ bool begin_caching() noexcept {
 }
 
 constexpr bool is_cacheable(std::size_t size) noexcept {
-  return kCacheBlocks && size > 0 && size <= kMaxCachedBlockBytes;
+  return !kAddressSanitizer && size > 0 && size <= kMaxCachedBlockBytes;
 }
 
 }  // namespace

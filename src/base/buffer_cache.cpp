@@ -4,18 +4,11 @@
 #include <array>
 #include <utility>
 
+#include "base/address_sanitizer.hpp"
+
 namespace fairlead::detail {
 
 namespace {
-
-// The address sanitizer finds uses of freed memory only if the memory is freed.
-#if defined(__has_feature)
-constexpr bool kKeepBuffers = !__has_feature(address_sanitizer);
-#elif defined(__SANITIZE_ADDRESS__)
-constexpr bool kKeepBuffers = false;
-#else
-constexpr bool kKeepBuffers = true;
-#endif
 
 constexpr std::size_t kMaxBuffers = 32;
 constexpr std::size_t kPageBytes = 4096;
@@ -133,7 +126,7 @@ std::size_t cached_buffer_bytes() noexcept {
 }
 
 BufferCacheScope::BufferCacheScope() {
-  if (!kKeepBuffers || thread_cache != nullptr) return;
+  if (kAddressSanitizer || thread_cache != nullptr) return;
   cache_ = std::make_unique<BufferCache>();
   thread_cache = cache_.get();
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fairlead/json/writer.hpp"
+#include "json/text_scan.hpp"
 
 namespace fairlead::json {
 
@@ -26,7 +27,7 @@ std::size_t skip_space(std::string_view text, std::size_t offset) {
 
 // Returns whether `text` is its own JSON spelling, but for the quotes.
 bool needs_no_escape(std::string_view text) noexcept {
-  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; });
+  return std::ranges::all_of(text, is_plain<PlainBytes::ascii>);
 }
 
 // Returns the position of the key of the member whose value begins at `value`. Searches backwards for the

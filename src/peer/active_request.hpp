@@ -9,10 +9,6 @@
 
 namespace fairlead {
 
-// Most peers serve few requests at a time. With this load factor, Peer::in_progress_ allocates no array of
-// buckets, which it would keep, until it has as many entries.
-inline constexpr unsigned short kRequestsWithoutBuckets = 12;
-
 struct Peer::ActiveRequest {
   std::string key;  // the id as spelled; for a notification, which has no id, a unique text that is not JSON
   rpc::Message message;

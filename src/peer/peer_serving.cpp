@@ -108,7 +108,7 @@ void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& me
   request->message = message;
   request->batch = batch;
   if (options_.log.enabled(options_.request_log_level)) request->started = Clock::now();
-  if (in_progress_.size() == kRequestsWithoutBuckets) in_progress_.max_load_factor(1);
+  if (in_progress_.size() == kEntriesWithoutBuckets) in_progress_.max_load_factor(1);
   const auto [place, is_new] = in_progress_.emplace(request->key, request);
   if (!is_new) {
     return reject(message, rpc::invalid_request("Invalid Request: a request with this id is in progress"),

@@ -54,9 +54,8 @@ LegacySession::LegacySession(Loop& loop, std::string id, PrincipalPtr principal,
       options_(std::move(options)),
       on_ended_(std::move(on_ended)),
       store_(options_->max_session_events, options_->max_session_event_bytes, std::move(shared_budget)) {
-  // With this load factor the tables allocate no array of buckets for up to 12 entries.
-  streams_by_request_.max_load_factor(12);
-  streams_by_number_.max_load_factor(12);
+  streams_by_request_.max_load_factor(kEntriesWithoutBuckets);
+  streams_by_number_.max_load_factor(kEntriesWithoutBuckets);
 }
 
 // ---- POST: messages from the client --------------------------------------------------------------------

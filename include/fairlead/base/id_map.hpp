@@ -13,13 +13,23 @@
 
 namespace fairlead {
 
-// Hash function for short texts. Texts that collide are easy to find, so a table must be bounded, or its keys
-// chosen by this process.
+namespace detail {
+
+// Returns a random number that is the same for the lifetime of the process.
+std::uint64_t id_hash_seed() noexcept;
+
+}  // namespace detail
+
+// With this load factor a hash table has one bucket, and allocates no array of buckets, for so many entries.
+inline constexpr unsigned short kEntriesWithoutBuckets = 12;
+
+// Hash function for short texts. Clients choose ids, so the hash is seeded at random: ids that collide in one
+// process do not collide in another.
 struct IdHash {
   using is_transparent = void;
 
   std::size_t operator()(std::string_view id) const noexcept {
-    std::uint64_t hash = id.size();
+    std::uint64_t hash = detail::id_hash_seed() ^ id.size();
     for (; id.size() > sizeof hash; id.remove_prefix(sizeof hash)) hash = mix(hash, id, sizeof hash);
     return static_cast<std::size_t>(mix(hash, id, id.size()));
   }
