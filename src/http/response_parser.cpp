@@ -128,16 +128,11 @@ Result<void> ResponseParser::parse_status_line(std::string_view line) {
 }
 
 Result<void> ResponseParser::parse_field(std::string_view head, std::string_view line) {
-  std::size_t colon = 0;
-  while (colon < line.size() && kTokenChars[static_cast<unsigned char>(line[colon])]) ++colon;
-  // This also rejects a folded line, which begins with white space: white space is not allowed in a token.
-  if (colon == 0 || colon == line.size() || line[colon] != ':')
-    return invalid_response("a header line is not `Name: value`");
-  const std::string_view name = line.substr(0, colon);
-  const std::string_view value = trim_blanks(line.substr(colon + 1));
-  if (!is_field_value(value)) return invalid_response("the value of a header has control characters");
-  const Result<void> applied = apply_known_field(name, value);
-  if (applied) response_head_.headers.add_parsed(head, name, value);
+  const std::optional<FieldLine> field = split_field_line(line);
+  if (!field) return invalid_response("a header line is not `Name: value`");
+  if (!is_field_value(field->value)) return invalid_response("the value of a header has control characters");
+  const Result<void> applied = apply_known_field(field->name, field->value);
+  if (applied) response_head_.headers.add_parsed(head, field->name, field->value);
   return applied;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "base/comma_list.hpp"
@@ -55,6 +56,21 @@ inline bool is_field_value(std::string_view text) noexcept {
     if ((byte < 0x20 && byte != '\t') || byte == 0x7f) return false;
   }
   return true;
+}
+
+// A header line, `Name: value`; the value without surrounding white space.
+struct FieldLine {
+  std::string_view name;
+  std::string_view value;
+};
+
+// Splits a header line. Returns nullopt if it does not begin with a token and a colon. Thus it rejects a
+// folded line, which begins with white space.
+inline std::optional<FieldLine> split_field_line(std::string_view line) noexcept {
+  std::size_t colon = 0;
+  while (colon < line.size() && kTokenChars[static_cast<unsigned char>(line[colon])]) ++colon;
+  if (colon == 0 || colon == line.size() || line[colon] != ':') return std::nullopt;
+  return FieldLine{line.substr(0, colon), trim_blanks(line.substr(colon + 1))};
 }
 
 }  // namespace fairlead::http

@@ -3,6 +3,7 @@
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
 #include "peer/active_request.hpp"
+#include "peer/log_exception.hpp"
 
 namespace fairlead {
 
@@ -84,7 +85,7 @@ Answer Peer::run_plain(const Methods::Handler& handler, const Request& request) 
   try {
     return handler.plain(request);
   } catch (...) {
-    log_exception(request.message());
+    log_handler_exception(options_.log, request.method());
   }
   return Error::rpc(rpc::kInternalError, "Internal error");
 }
@@ -136,7 +137,7 @@ Task<void> Peer::serve(std::shared_ptr<Peer> self, std::shared_ptr<ActiveRequest
   try {
     result = co_await handler.coroutine(Request(self, request->message, request->stop.get_token()));
   } catch (...) {
-    self->log_exception(request->message);
+    log_handler_exception(self->options_.log, request->message.method());
   }
   if (!result) result = Error::rpc(rpc::kInternalError, "Internal error");
   self->finish_serving(request, *result);
@@ -148,21 +149,10 @@ bool Peer::serve_directly(const Methods::Handler& handler, const std::shared_ptr
   try {
     return handler.direct(request->message, request->stop.get_token(), responder);
   } catch (...) {
-    log_exception(request->message);
+    log_handler_exception(options_.log, request->message.method());
   }
   finish_serving(request, Error::rpc(rpc::kInternalError, "Internal error"));
   return true;
-}
-
-// Logs the exception that is being handled.
-void Peer::log_exception(const rpc::Message& message) const {
-  try {
-    throw;
-  } catch (const std::exception& thrown) {
-    options_.log.error("handler threw", {{"method", std::string(message.method())}, {"what", thrown.what()}});
-  } catch (...) {
-    options_.log.error("handler threw", {{"method", std::string(message.method())}});
-  }
 }
 
 void Peer::serve_blocking(const Methods::Handler& handler, const std::shared_ptr<ActiveRequest>& request) {

@@ -2,6 +2,7 @@
 
 #include "fairlead/rpc/codes.hpp"
 #include "http/sse.hpp"
+#include "peer/log_exception.hpp"
 
 namespace fairlead::transport {
 
@@ -32,22 +33,10 @@ bool ModernRequest::serve_directly(const std::shared_ptr<Application>& applicati
   try {
     return application->serve_directly(self, self);
   } catch (...) {
-    log_exception();
+    log_handler_exception(log_, message_.method());
   }
   finish(Error::rpc(rpc::kInternalError, "Internal error"));
   return true;
-}
-
-// Logs the exception that is being handled.
-void ModernRequest::log_exception() const {
-  try {
-    throw;
-  } catch (const std::exception& thrown) {
-    log_.error("handler threw an exception",
-               {{"method", std::string(message_.method())}, {"what", thrown.what()}});
-  } catch (...) {
-    log_.error("handler threw an exception", {{"method", std::string(message_.method())}});
-  }
 }
 
 Task<void> ModernRequest::run(std::shared_ptr<ModernRequest> self, std::shared_ptr<Application> application) {
@@ -55,7 +44,7 @@ Task<void> ModernRequest::run(std::shared_ptr<ModernRequest> self, std::shared_p
   try {
     answer = co_await application->serve(self);
   } catch (...) {
-    self->log_exception();
+    log_handler_exception(self->log_, self->message_.method());
   }
   if (!answer) answer = Error::rpc(rpc::kInternalError, "Internal error");
   self->finish(*answer);

@@ -39,7 +39,6 @@ class ModernRequest final : public StatelessRequest,
  private:
   // Returns false if the application leaves the request to its coroutine.
   bool serve_directly(const std::shared_ptr<Application>& application);
-  void log_exception() const;
   static Task<void> run(std::shared_ptr<ModernRequest> self, std::shared_ptr<Application> application);
   void finish(const Answer& answer);
   // Writes an event; makes the response an event stream if it is not one yet.

@@ -201,7 +201,6 @@ class Peer : public std::enable_shared_from_this<Peer> {
   static Task<void> serve(std::shared_ptr<Peer> self, std::shared_ptr<ActiveRequest> request,
                           const Methods::Handler& handler);
   bool serve_directly(const Methods::Handler& handler, const std::shared_ptr<ActiveRequest>& request);
-  void log_exception(const rpc::Message& message) const;
   void serve_blocking(const Methods::Handler& handler, const std::shared_ptr<ActiveRequest>& request);
   void finish_serving(const std::shared_ptr<ActiveRequest>& request, const Answer& answer);
   void respond(std::string_view id, const Answer& answer, const std::shared_ptr<Batch>& batch);
