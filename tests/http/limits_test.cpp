@@ -224,7 +224,7 @@ TEST(HttpLimitsTest, QuietClientWaitsForOneRequestOfEachOtherConnection) {
   constexpr std::size_t kFloodCount = 20;
   // Requests of one connection that are handled in a turn while no other client waits. The loop may have
   // polled the first connection before it was blocked; then that connection gets a second turn before the
-  // loop polls the others.
+  // loop polls the others, and a third one after it has polled, because posted callbacks precede descriptors.
   constexpr std::size_t kRequestsPerTurn = 64;
   const test::TempDir directory;
   HttpServer server(ServerOptions(), "unix:" + (directory / "s"));
@@ -253,7 +253,7 @@ TEST(HttpLimitsTest, QuietClientWaitsForOneRequestOfEachOtherConnection) {
     for (int i = 0; i < 200; ++i) ASSERT_EQ(client.read_response().status, 200);
   }
   const auto before = std::ranges::find(served, "quiet") - served.begin();
-  EXPECT_LE(static_cast<std::size_t>(before), 2 * kRequestsPerTurn + 2 * kFloodCount);
+  EXPECT_LE(static_cast<std::size_t>(before), 3 * kRequestsPerTurn + 2 * kFloodCount);
   EXPECT_EQ(served.size(), 200 * kFloodCount + 1);
 }
 
