@@ -1,6 +1,7 @@
-// Reads HTTP requests from arbitrary bytes: the result does not depend on how the stream is split, buffered
-// bytes stay within the limits, and a request that both RequestReader and Beast accept ends at the same byte
-// and has the same contents. If two readers disagree about that, request smuggling is possible.
+// Reads HTTP requests from arbitrary bytes: the result depends neither on how the stream is split nor on
+// whether repeated heads are parsed again, buffered bytes stay within the limits, and a request that both
+// RequestReader and Beast accept ends at the same byte and has the same contents. If two readers disagree
+// about that, request smuggling is possible.
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <cstdint>
@@ -27,6 +28,7 @@ struct ParsedRequest {
   std::string method;
   std::string target;
   std::string body;
+  std::string content_length;
   bool operator==(const ParsedRequest&) const = default;
 };
 
@@ -37,7 +39,8 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-Outcome in_pieces_of(std::string_view stream, std::size_t longest) {
+// With `reuse_heads`, a head that repeats the previous one is not parsed again.
+Outcome in_pieces_of(std::string_view stream, std::size_t longest, bool reuse_heads = false) {
   RequestReader reader(kMaxHeadBytes, kMaxBodyBytes);
   PieceSizes sizes(stream, longest);
   Outcome outcome;
@@ -54,9 +57,10 @@ Outcome in_pieces_of(std::string_view stream, std::size_t longest) {
         require(done == fed || reader.state() == RequestReader::State::refused);
         continue;
       }
-      http::Request request;
-      reader.extract_request(request);
-      outcome.requests.push_back({done, request.method, request.target, std::string(request.body.view())});
+      std::unique_ptr<http::Request> request = reader.extract_request();
+      outcome.requests.push_back({done, request->method, request->target, std::string(request->body.view()),
+                                  std::string(request->headers.get("Content-Length"))});
+      if (reuse_heads) reader.reclaim_head(std::move(request), reader.head_number());
     }
   }
   outcome.last = reader.state();
@@ -91,6 +95,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view stream(copy.data(), copy.size());
   const Outcome whole = in_pieces_of(stream, 1u << 20);
   for (const std::size_t longest : {1u, 2u, 7u, 300u}) require(in_pieces_of(stream, longest) == whole);
+  for (const std::size_t longest : {300u, 1u << 20}) require(in_pieces_of(stream, longest, true) == whole);
   std::size_t begin = 0;
   for (const ParsedRequest& request : whole.requests) {
     ParsedRequest relative = request;

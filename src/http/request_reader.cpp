@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <limits>
 
 #include "base/reset_string.hpp"
@@ -15,6 +16,8 @@ namespace {
 constexpr std::size_t kTypicalFieldCount = 10;
 constexpr std::size_t kMaxKnownLineEnds = 32;          // lines that are not searched for their ends again
 constexpr std::size_t kMaxReusedHeadBytes = 4u << 10;  // memory that is kept for the head of the next request
+constexpr std::size_t kMaxRepeatedLengthDigits =
+    18;  // of a Content-Length that fits into 64 bits in any case
 // Memory that is reserved for a body at once. More is allocated as bytes arrive, because a client could
 // announce a large body and send nothing.
 constexpr std::size_t kMaxBodyReserveBytes = 64u << 10;
@@ -38,22 +41,54 @@ std::size_t RequestReader::feed(std::string_view bytes) {
 }
 
 std::size_t RequestReader::feed_until_body(std::string_view bytes) {
-  if (state_ == State::idle && !bytes.empty()) begin_request();
+  if (state_ == State::idle && !bytes.empty()) {
+    if (const std::size_t repeated = repeat_head(bytes); repeated > 0) return repeated;
+    begin_request();
+  }
   return state_ == State::head ? feed_head(bytes) : 0;
+}
+
+std::size_t RequestReader::repeat_head(std::string_view bytes) {
+  if (!keeps_head_) return 0;
+  const std::string_view head = request_->headers.text();
+  if (bytes.size() < head.size()) return 0;
+  const std::size_t rest_at = content_length_at_ + content_length_digits_;
+  const bool same = std::memcmp(bytes.data(), head.data(), content_length_at_) == 0 &&
+                    std::memcmp(bytes.data() + rest_at, head.data() + rest_at, head.size() - rest_at) == 0;
+  if (!same) return 0;
+  std::size_t length = 0;
+  const std::string_view digits = bytes.substr(content_length_at_, content_length_digits_);
+  for (const char digit : digits) {
+    if (digit < '0' || digit > '9') return 0;
+    length = length * 10 + static_cast<std::size_t>(digit - '0');
+  }
+  if (length > max_body_bytes_) return 0;
+  if (length != expected_body_bytes_) {
+    request_->headers.overwrite_text(content_length_at_, digits);
+    content_length_ = expected_body_bytes_ = length;
+  }
+  keeps_head_ = false;
+  state_ = State::body;
+  return head.size();
 }
 
 void RequestReader::begin_request() {
   state_ = State::head;
   head_.clear();
   scanned_ = 0;
-  request_.method.clear();
-  request_.target.clear();
-  request_.body = Bytes();
+  ++head_number_;
+  keeps_head_ = false;
+  Request& request = head();
+  request.method.clear();
+  request.target.clear();
+  request.body = Bytes();
+  request.attachment = nullptr;
   authority_.clear();
   body_.clear();
   expected_body_bytes_ = 0;
   chunk_decoder_.reset();
   content_length_.reset();
+  content_length_at_ = content_length_digits_ = 0;
   host_count_ = 0;
   chunked_ = absolute_target_ = http_1_0_ = expects_continue_ = false;
   keep_alive_ = true;
@@ -120,7 +155,7 @@ bool RequestReader::parse_head(std::string_view head, std::span<const std::size_
     return line;
   };
   if (head.starts_with("\r\n")) next_line();
-  request_.headers.assign_text(head, kTypicalFieldCount);
+  request_->headers.assign_text(head, kTypicalFieldCount);
   if (!parse_request_line(next_line())) return false;
   for (std::string_view line = next_line(); !line.empty(); line = next_line()) {
     if (!parse_field(head, line)) return false;
@@ -142,7 +177,7 @@ bool RequestReader::parse_request_line(std::string_view line) {
     const bool other = version.size() == 8 && version.starts_with("HTTP/");
     return reject(other ? 505 : 400, "unsupported HTTP version; this server supports HTTP/1.1");
   }
-  request_.method = method;
+  request_->method = method;
   return parse_target(method, line.substr(first + 1, last - first - 1));
 }
 
@@ -159,7 +194,7 @@ bool RequestReader::parse_target(std::string_view method, std::string_view targe
   if (!target.starts_with('/') && !(method == "OPTIONS" && target == "*")) {
     return reject(400, "the request target is not a path");
   }
-  request_.target = target;
+  request_->target = target;
   return true;
 }
 
@@ -167,14 +202,14 @@ bool RequestReader::parse_field(std::string_view head, std::string_view line) {
   const std::optional<FieldLine> field = split_field_line(line);
   if (!field) return reject(400, "a header line is not `Name: value`");
   if (!is_field_value(field->value)) return reject(400, "the value of a header has control characters");
-  if (!apply_known_field(field->name, field->value)) return false;
-  request_.headers.add_parsed(head, field->name, field->value);
+  if (!apply_known_field(head, field->name, field->value)) return false;
+  request_->headers.add_parsed(head, field->name, field->value);
   return true;
 }
 
 // Interprets the fields that determine where the request ends and whether the connection stays open after it.
 // Returns false if the request is rejected.
-bool RequestReader::apply_known_field(std::string_view name, std::string_view value) {
+bool RequestReader::apply_known_field(std::string_view head, std::string_view name, std::string_view value) {
   switch (name.size()) {
     case 4:
       if (equals_ignore_case(name, "host")) {
@@ -191,7 +226,7 @@ bool RequestReader::apply_known_field(std::string_view name, std::string_view va
     case 10:
       if (equals_ignore_case(name, "connection")) parse_connection(value);
       return true;
-    case 14: return !equals_ignore_case(name, "content-length") || parse_content_length(value);
+    case 14: return !equals_ignore_case(name, "content-length") || parse_content_length(head, value);
     case 16:
       if (!equals_ignore_case(name, "content-encoding") || value.empty() ||
           equals_ignore_case(value, "identity"))
@@ -202,7 +237,7 @@ bool RequestReader::apply_known_field(std::string_view name, std::string_view va
   }
 }
 
-bool RequestReader::parse_content_length(std::string_view value) {
+bool RequestReader::parse_content_length(std::string_view head, std::string_view value) {
   if (content_length_) return reject(400, "more than one Content-Length");
   std::size_t length = 0;
   const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), length);
@@ -213,6 +248,8 @@ bool RequestReader::parse_content_length(std::string_view value) {
     return reject(400, "Content-Length is not a number");
   }
   content_length_ = length;
+  content_length_at_ = static_cast<std::size_t>(value.data() - head.data());
+  content_length_digits_ = value.size();
   return true;
 }
 
@@ -251,7 +288,7 @@ std::size_t RequestReader::feed_body(std::string_view bytes) {
   if (chunk_decoder_) return feed_chunks(bytes);
   const std::string_view available = bytes.substr(0, expected_body_bytes_ - body_.size());
   if (available.size() == expected_body_bytes_) {  // the common case: the whole body is available
-    if (!available.empty()) request_.body = Bytes::copy_of(available);
+    if (!available.empty()) request_->body = Bytes::copy_of(available);
     state_ = State::complete;
     return available.size();
   }
@@ -277,18 +314,28 @@ std::size_t RequestReader::feed_chunks(std::string_view bytes) {
   return consumed;
 }
 
-void RequestReader::extract_request(Request& into) {
-  if (!body_.empty()) request_.body = Bytes::adopt(std::exchange(body_, std::string()));
-  into.method.swap(request_.method);
-  into.target.swap(request_.target);
-  into.headers = std::move(request_.headers);
-  into.body = std::move(request_.body);
+std::unique_ptr<Request> RequestReader::extract_request() {
+  if (!body_.empty()) request_->body = Bytes::adopt(std::exchange(body_, std::string()));
+  std::unique_ptr<Request> request = std::move(request_);
   if (head_capacity() > kMaxReusedHeadBytes) release_memory();
   state_ = State::idle;
+  return request;
+}
+
+void RequestReader::reclaim_head(std::unique_ptr<Request> request, std::uint64_t head_number) noexcept {
+  const bool current = state_ == State::idle && !request_ && head_number == head_number_;
+  const bool repeatable = !chunk_decoder_ && !expects_continue_ && !http_1_0_ &&
+                          content_length_digits_ <= kMaxRepeatedLengthDigits;
+  if (!current || !repeatable || capacity_of_head(*request) > kMaxReusedHeadBytes) return;
+  request->body = Bytes();
+  request->principal = nullptr;
+  request_ = std::move(request);
+  keeps_head_ = true;
 }
 
 void RequestReader::release_memory() {
-  const Request freed(std::move(request_));
+  request_.reset();
+  keeps_head_ = false;
   reset_string(head_);
   detail::release_buffer(body_);
   reset_string(authority_);

@@ -84,13 +84,13 @@ void ServerConnection::update_read_ahead_charge() {
 // the request exceeds the budget; otherwise nullopt.
 std::optional<Response> ServerConnection::charge_complete_request(ServerExchange& exchange) {
   incomplete_request_charge_.set(0);
-  exchange.charge_ = ByteCharge(account_of(exchange.request_.principal));
-  exchange.charged_head_bytes_ = head_charge(RequestReader::capacity_of_head(exchange.request_));
+  exchange.charge_ = ByteCharge(account_of(exchange.request_->principal));
+  exchange.charged_head_bytes_ = head_charge(RequestReader::capacity_of_head(*exchange.request_));
   const ChargeOutcome outcome =
-      exchange.charge_.resize(exchange.charged_head_bytes_ + exchange.request_.body.size());
+      exchange.charge_.resize(exchange.charged_head_bytes_ + exchange.request_->body.size());
   if (outcome == ChargeOutcome::charged) return std::nullopt;
   Response refused = refusal_of(exchange.charge_, outcome);
-  exchange.request_.body = Bytes();
+  exchange.request_->body = Bytes();
   return refused;
 }
 

@@ -257,16 +257,17 @@ void ServerConnection::dispatch() {
   has_read_request_ = true;
   ++requests_in_turn_;
   last_phase_ = Phase::response;  // so that the timeouts of the next request start from zero
-  const std::optional<std::string_view> refusal = policy_refusal();
+  apply_policy();
   const auto exchange = make_cached<ServerExchange>();
-  Request& request = exchange->request_;
-  reader_.extract_request(request);
+  exchange->head_number_ = reader_.head_number();
+  exchange->request_ = reader_.extract_request();
+  Request& request = *exchange->request_;
   had_large_body_ = request.body.size() >= kMinDirectReadBytes;
   request.principal = peer_principal_;
   RequestAuthentication authentication;
   if (core_->options.authenticator) std::swap(authentication, authentication_);
   if (authentication.principal) request.principal = std::move(authentication.principal);
-  request.remote = remote_;
+  if (request.remote.empty()) request.remote = remote_;
   request.secure = core_->options.tls.has_value();
   const std::optional<Response> over_budget = charge_complete_request(*exchange);
   exchange->connection_ = shared_from_this();
@@ -274,28 +275,33 @@ void ServerConnection::dispatch() {
   exchange->head_only_ = request.method == "HEAD";
   current_exchange_ = exchange.get();
 
-  if (refusal) return respond(*exchange, refusal_response(403, *refusal));
-  const bool is_public = core_->host_origin_policy.is_public(request.path());
-  exchange->origin_allowed_ = request.headers.has("Origin") && !is_public;
+  if (policy_verdict_.refusal) return respond(*exchange, refusal_response(403, *policy_verdict_.refusal));
+  exchange->origin_allowed_ = policy_verdict_.origin_allowed;
   if (authentication.refusal) return respond(*exchange, *authentication.refusal);
   if (over_budget) return respond(*exchange, *over_budget);
   const std::shared_ptr<const Handler> handler = core_->routes.find(request.path());
   if (!handler) return respond(*exchange, refusal_response(404, "no handler for this path"));
-  if (HostOriginPolicy::is_preflight(request) && !is_public)
-    return respond(*exchange, HostOriginPolicy::preflight_response(request));
+  if (policy_verdict_.is_preflight) return respond(*exchange, HostOriginPolicy::preflight_response(request));
   call_handler(*handler, exchange);
 }
 
-std::optional<std::string_view> ServerConnection::policy_refusal() {
+void ServerConnection::apply_policy() {
+  if (policy_verdict_.head_number == reader_.head_number()) return;
   const HostOriginPolicy& policy = core_->host_origin_policy;
   const Request& head = reader_.head();
+  policy_verdict_.head_number = reader_.head_number();
   // Most requests of a connection are for the same host, which is then checked only once.
   const bool known = reader_.authority() == allowed_authority_ && !allowed_authority_.empty();
-  if (known && !head.headers.has("Origin")) return std::nullopt;
-  const auto refusal = policy.rejection_reason(reader_.authority(), head.headers, head.path());
-  if (!refusal && reader_.authority().size() <= kMaxKnownAuthorityBytes)
-    allowed_authority_ = reader_.authority();
-  return refusal;
+  if (known && !head.headers.has("Origin")) {
+    policy_verdict_.refusal = std::nullopt;
+  } else {
+    policy_verdict_.refusal = policy.rejection_reason(reader_.authority(), head.headers, head.path());
+    if (!policy_verdict_.refusal && reader_.authority().size() <= kMaxKnownAuthorityBytes)
+      allowed_authority_ = reader_.authority();
+  }
+  const bool is_public = policy.is_public(head.path());
+  policy_verdict_.origin_allowed = head.headers.has("Origin") && !is_public;
+  policy_verdict_.is_preflight = HostOriginPolicy::is_preflight(head) && !is_public;
 }
 
 void ServerConnection::call_handler(const Handler& handler, const std::shared_ptr<ServerExchange>& exchange) {
@@ -303,7 +309,7 @@ void ServerConnection::call_handler(const Handler& handler, const std::shared_pt
     handler(exchange);
   } catch (const std::exception& problem) {
     core_->options.log.error("HTTP handler threw an exception",
-                             {{"path", std::string(exchange->request_.path())}, {"what", problem.what()}});
+                             {{"path", std::string(exchange->request_->path())}, {"what", problem.what()}});
     if (exchange->state_ == ServerExchange::State::pending) {
       respond(*exchange, refusal_response(500, "internal error"));
     } else {
@@ -314,8 +320,12 @@ void ServerConnection::call_handler(const Handler& handler, const std::shared_pt
 
 void ServerConnection::on_exchange_dropped(ServerExchange& exchange) {
   core_->options.log.error("HTTP handler dropped a request without a response",
-                           {{"path", std::string(exchange.request_.path())}});
+                           {{"path", std::string(exchange.request_->path())}});
   respond(exchange, refusal_response(500, "internal error"));
+}
+
+void ServerConnection::reclaim_request(ServerExchange& exchange) noexcept {
+  if (pump_.is_open() && !closing_) reader_.reclaim_head(std::move(exchange.request_), exchange.head_number_);
 }
 
 // ---- closing ---------------------------------------------------------------------------------------------

@@ -60,12 +60,22 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   void finish_stream(ServerExchange& exchange);
   Exchange::Upgraded upgrade(ServerExchange& exchange, const Response& head);
   void on_exchange_dropped(ServerExchange& exchange);
+  // Keeps the request of an exchange that is destroyed for the next request.
+  void reclaim_request(ServerExchange& exchange) noexcept;
   std::size_t backlog() const noexcept { return queue_.unwritten_bytes(); }
   // Returns the account that requests of `principal` are charged to (server_budget.cpp).
   std::shared_ptr<ByteAccount> account_of(const PrincipalPtr& principal);
   ServerCore& core() noexcept { return *core_; }
 
  private:
+  // What the HostOriginPolicy says about a head.
+  struct PolicyVerdict {
+    std::uint64_t head_number = 0;            // of the head that it is about
+    std::optional<std::string_view> refusal;  // why the host or the Origin is not allowed
+    bool origin_allowed = false;              // there is an Origin that needs CORS headers
+    bool is_preflight = false;                // a preflight request that the server itself responds to
+  };
+
   // What the connection waits for. Each phase has its own timeout; see timeout_of().
   enum class Phase : std::uint8_t {
     handshake,
@@ -139,8 +149,8 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
 
   // Responding.
   void dispatch();
-  // Returns why the host or the Origin of the current request is not allowed; nullopt if both are.
-  std::optional<std::string_view> policy_refusal();
+  // Applies the HostOriginPolicy to the head in the reader, unless it repeats the previous head.
+  void apply_policy();
   void call_handler(const Handler& handler, const std::shared_ptr<ServerExchange>& exchange);
   // Both functions queue the last response of the connection, which is closed after it.
   void queue_rejection(int status, std::string_view message);
@@ -177,6 +187,7 @@ class ServerConnection final : public std::enable_shared_from_this<ServerConnect
   PrincipalPtr authenticated_principal_;  // the last principal that the authenticator returned
   PrincipalPtr addressed_principal_;      // its copy with the address of this connection
   std::string allowed_authority_;         // the last host and port that the policy has allowed
+  PolicyVerdict policy_verdict_;
   RequestAuthentication authentication_;
   RequestReader reader_;
   rpc::ByteQueue queue_;                        // output that is not written yet
@@ -209,7 +220,7 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
  public:
   ~ServerExchange() override;
 
-  const Request& request() const noexcept override { return request_; }
+  const Request& request() const noexcept override { return *request_; }
   Loop& loop() const noexcept override { return connection_->core().loop; }
   void respond(Response response) override;
   void respond_with(int status, std::string_view content_type, const rpc::Rope& body) override;
@@ -230,7 +241,8 @@ class ServerExchange final : public Exchange, public std::enable_shared_from_thi
   void on_connection_lost();
 
   std::shared_ptr<ServerConnection> connection_;
-  Request request_;
+  std::unique_ptr<Request> request_;
+  std::uint64_t head_number_ = 0;       // of RequestReader
   ByteCharge charge_;                   // charge for the request, until the response
   std::size_t charged_head_bytes_ = 0;  // the part of charge_ for the head
   State state_ = State::done;

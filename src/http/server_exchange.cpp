@@ -9,6 +9,7 @@ ServerExchange::~ServerExchange() {
   } else if (state_ == State::streaming) {
     connection_->close();
   }
+  if (request_) connection_->reclaim_request(*this);
 }
 
 void ServerExchange::respond(Response response) {
@@ -66,7 +67,7 @@ void ServerExchange::on_connection_lost() {
 }
 
 std::shared_ptr<ByteAccount> ServerExchange::account() const {
-  return connection_->account_of(request_.principal);
+  return connection_->account_of(request_->principal);
 }
 
 }  // namespace fairlead::http

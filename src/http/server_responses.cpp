@@ -65,7 +65,7 @@ void ServerConnection::queue_response(ServerExchange& exchange, const Response& 
   ResponseFraming framing;
   framing.http_1_0 = reader_.http_1_0();
   framing.keep_alive = keeps_alive();
-  if (exchange.origin_allowed_) framing.origin = exchange.request_.headers.get("Origin");
+  if (exchange.origin_allowed_) framing.origin = exchange.request_->headers.get("Origin");
   for (const Bytes& part : response.body) framing.content_length += part.size();
   queue_head(response, framing);
   const bool bodiless = exchange.head_only_ || !has_content_length(response.status);
@@ -81,7 +81,7 @@ void ServerConnection::start_stream(ServerExchange& exchange, const Response& he
   framing.http_1_0 = reader_.http_1_0();
   framing.body = framing.http_1_0 ? ResponseFraming::Body::until_close : ResponseFraming::Body::chunked;
   framing.keep_alive = keeps_alive() && !framing.http_1_0;
-  if (exchange.origin_allowed_) framing.origin = exchange.request_.headers.get("Origin");
+  if (exchange.origin_allowed_) framing.origin = exchange.request_->headers.get("Origin");
   exchange.body_framing_ = framing.body;
   exchange.keep_alive_ = framing.keep_alive;
   queue_head(head, framing);

@@ -183,11 +183,11 @@ TEST(RequestReaderTest, ConsumesExactlyOneRequestInPiecesOfAnySize) {
         const std::size_t consumed = reader.feed(left);
         left.erase(0, consumed);
         if (reader.state() != RequestReader::State::complete) break;
-        Request request;
-        reader.extract_request(request);
-        seen.push_back(request.method + " " + request.target + " " + std::string(request.body.view()) + " " +
-                       reader.authority() + " " + std::string(request.headers.get("x")) +
-                       (request.headers.has("empty") ? " empty" : "") + (reader.keep_alive() ? " keep" : ""));
+        const std::unique_ptr<Request> request = reader.extract_request();
+        seen.push_back(request->method + " " + request->target + " " + std::string(request->body.view()) +
+                       " " + reader.authority() + " " + std::string(request->headers.get("x")) +
+                       (request->headers.has("empty") ? " empty" : "") +
+                       (reader.keep_alive() ? " keep" : ""));
       }
     }
     ASSERT_EQ(seen, (std::vector<std::string>{"POST /a?b hello h:1 a b empty keep", "PUT /c world h  keep",

@@ -29,6 +29,12 @@ class Headers {
   void add(std::string_view name, std::string_view value);
   // Removes all fields, and copies `head`, the text in which add_parsed() finds the fields that follow.
   void assign_text(std::string_view head, std::size_t expected_fields);
+  // Returns the text that was passed to assign_text(). REQUIRES: no field was added or changed otherwise.
+  std::string_view text() const noexcept { return text_; }
+  // Replaces the characters at `offset` of text(), without changing the sizes of fields.
+  void overwrite_text(std::size_t offset, std::string_view replacement) noexcept {
+    replacement.copy(text_.data() + offset, replacement.size());
+  }
   // Appends a field without copying it. REQUIRES: `name` and `value` are parts of `head`, which is the text
   // that was passed to assign_text(), and no other field has been added since.
   void add_parsed(std::string_view head, std::string_view name, std::string_view value) {

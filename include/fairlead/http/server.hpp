@@ -34,6 +34,12 @@ namespace fairlead::http {
 
 class Authenticator;
 
+// What a handler derives from the head of a request and keeps in Request::attachment.
+class HeadAttachment {
+ public:
+  virtual ~HeadAttachment() = default;
+};
+
 struct Request {
   std::string method;  // "POST"
   std::string target;  // path and query as in the request line: "/mcp?x=1"
@@ -44,6 +50,10 @@ struct Request {
   // The identity of the client that the authenticator established. If the server has no authenticator:
   // anonymous, or on a Unix socket the user that runs the client's process. Never null in a handler.
   PrincipalPtr principal;
+  // Set by a handler to facts that follow from method, target and headers alone. Null for a new head. If the
+  // next request on the connection repeats the head, except for the digits of Content-Length, it has the same
+  // attachment.
+  mutable std::shared_ptr<const HeadAttachment> attachment;
 
   std::string_view path() const noexcept;   // the target without its query
   std::string_view query() const noexcept;  // the part of the target after `?`
