@@ -9,7 +9,14 @@
 
 namespace fairlead {
 
-struct Peer::ActiveRequest {
+struct Peer::ActiveRequest final : Responder {
+  explicit ActiveRequest(std::weak_ptr<Peer> serving_peer) : peer(std::move(serving_peer)) {}
+  // Finishes the request. For direct handlers.
+  void respond(const Answer& answer) override {
+    if (const auto self = peer.lock()) self->finish_serving(*this, answer);
+  }
+
+  std::weak_ptr<Peer> peer;  // weak, because the peer owns its requests in progress
   std::string key;  // the id as spelled; for a notification, which has no id, a unique text that is not JSON
   rpc::Message message;
   std::shared_ptr<Batch> batch;
@@ -18,18 +25,6 @@ struct Peer::ActiveRequest {
   Clock::time_point started;  // set if requests are logged
   bool cancelled = false;
   bool finished = false;
-};
-
-// Finishes a request that a direct handler serves.
-class Peer::ActiveResponder final : public Responder {
- public:
-  ActiveResponder(std::shared_ptr<Peer> peer, std::shared_ptr<ActiveRequest> request)
-      : peer_(std::move(peer)), request_(std::move(request)) {}
-  void respond(const Answer& answer) override { peer_->finish_serving(request_, answer); }
-
- private:
-  std::shared_ptr<Peer> peer_;
-  std::shared_ptr<ActiveRequest> request_;
 };
 
 // The state of a batch. Its responses are sent together, when the last of its requests has ended.

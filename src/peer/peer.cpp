@@ -54,8 +54,14 @@ std::shared_ptr<Peer> Peer::start(std::shared_ptr<Connection> connection,
   peer->connection_->set_on_call_failed([weak = peer->weak_from_this()](std::string_view id, Error reason) {
     if (const auto self = weak.lock()) self->handle_call_failure(id, std::move(reason));
   });
+  peer->connection_->set_receive_now(
+      [raw = peer.get()](const rpc::Message& message) { return raw->receive_now(message); });
   peer->loop().spawn(read_loop(peer));
   return peer;
+}
+
+Peer::~Peer() {
+  connection_->set_receive_now(nullptr);
 }
 
 // Reads and handles messages. Never waits for a handler, so a slow request does not delay others. Pauses only
@@ -83,6 +89,13 @@ bool Peer::handle_received() {
   const bool ended = !message || close_reason_;
   if (ended) handle_input_end(message ? *close_reason_ : message.error());
   return !ended;
+}
+
+bool Peer::receive_now(const rpc::Message& message) {
+  const bool may_end_input = message.is(rpc::Kind::batch) || message.is(rpc::Kind::malformed);
+  if (may_end_input || handled_in_turn_ >= kMessagesPerTurn || must_pause_reading()) return false;
+  handle_message(message);
+  return true;
 }
 
 // Returns whether to stop reading because the remote peer does not read its responses. While a call is in

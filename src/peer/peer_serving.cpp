@@ -102,7 +102,7 @@ void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& me
   const ChargeOutcome charged = charge.resize(message.frame().size());
   if (charged != ChargeOutcome::charged)
     return reject_over_limit(message, charge.refusal_error(charged).message(), batch);
-  auto request = make_cached<ActiveRequest>();
+  auto request = make_cached<ActiveRequest>(weak_from_this());
   request->charge = std::move(charge);
   request->key =
       is_request ? std::string(message.id()) : "notification " + std::to_string(++last_notification_key_);
@@ -140,18 +140,17 @@ Task<void> Peer::serve(std::shared_ptr<Peer> self, std::shared_ptr<ActiveRequest
     log_handler_exception(self->options_.log, request->message.method());
   }
   if (!result) result = Error::rpc(rpc::kInternalError, "Internal error");
-  self->finish_serving(request, *result);
+  self->finish_serving(*request, *result);
 }
 
 // Returns false if the handler leaves the request to its coroutine.
 bool Peer::serve_directly(const Methods::Handler& handler, const std::shared_ptr<ActiveRequest>& request) {
-  const std::shared_ptr<Responder> responder = make_cached<ActiveResponder>(shared_from_this(), request);
   try {
-    return handler.direct(request->message, request->stop.get_token(), responder);
+    return handler.direct(request->message, request->stop.get_token(), request);
   } catch (...) {
     log_handler_exception(options_.log, request->message.method());
   }
-  finish_serving(request, Error::rpc(rpc::kInternalError, "Internal error"));
+  finish_serving(*request, Error::rpc(rpc::kInternalError, "Internal error"));
   return true;
 }
 
@@ -159,33 +158,34 @@ void Peer::serve_blocking(const Methods::Handler& handler, const std::shared_ptr
   if (!options_.workers) {
     options_.log.error("a blocking handler needs PeerOptions::workers",
                        {{"method", std::string(request->message.method())}});
-    return finish_serving(request, Error::rpc(rpc::kInternalError, "Internal error"));
+    return finish_serving(*request, Error::rpc(rpc::kInternalError, "Internal error"));
   }
   auto job = [self = shared_from_this(), request, &handler]() mutable {
     Answer result = self->run_plain(handler, Request(self, request->message, request->stop.get_token()));
     // Moves the references to the loop, so that the peer is never destroyed on the worker thread.
     Loop& loop = self->loop();
     loop.post([self = std::move(self), request = std::move(request), result = std::move(result)] {
-      self->finish_serving(request, result);
+      self->finish_serving(*request, result);
     });
   };
   const Result<void> submitted = options_.workers->submit(std::move(job));
-  if (!submitted) finish_serving(request, busy_error(submitted.error().message()));
+  if (!submitted) finish_serving(*request, busy_error(submitted.error().message()));
 }
 
-void Peer::finish_serving(const std::shared_ptr<ActiveRequest>& request, const Answer& result) {
-  if (std::exchange(request->finished, true)) return;
-  const rpc::Message& message = request->message;
-  in_progress_.erase(request->key);
-  request->charge.set(0);
-  if (options_.log.enabled(options_.request_log_level)) log_request(message, result, request->started);
+void Peer::finish_serving(ActiveRequest& request, const Answer& result) {
+  if (std::exchange(request.finished, true)) return;
+  const rpc::Message& message = request.message;
+  // The table may have the last reference.
+  const auto entry = in_progress_.extract(request.key);
+  request.charge.set(0);
+  if (options_.log.enabled(options_.request_log_level)) log_request(message, result, request.started);
   if (message.is(rpc::Kind::request)) {
-    if (!request->cancelled) {
-      respond(message.id(), result, request->batch);
+    if (!request.cancelled) {
+      respond(message.id(), result, request.batch);
     } else if (options_.dialect.respond_to_cancelled) {
-      respond(message.id(), Error::rpc(rpc::kRequestCancelled, "the request was cancelled"), request->batch);
-    } else if (request->batch) {
-      finish_without_response(*request->batch);
+      respond(message.id(), Error::rpc(rpc::kRequestCancelled, "the request was cancelled"), request.batch);
+    } else if (request.batch) {
+      finish_without_response(*request.batch);
     }
   }
   if (in_progress_.empty()) idle_.set();

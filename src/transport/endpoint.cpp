@@ -64,7 +64,8 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     const bool allowed = request.method == "GET" || request.method == "DELETE";
     if (!allowed) return exchange->respond(method_not_allowed_response("GET, POST, DELETE"));
     // In the modern era clients send neither GET nor DELETE.
-    if (!allows_legacy_era(request.headers)) return exchange->respond(method_not_allowed_response("POST"));
+    if (!HeaderFacts::of(request).allows_legacy_era)
+      return exchange->respond(method_not_allowed_response("POST"));
     const std::shared_ptr<LegacySession> session = find_session_or_reject(*exchange, *application, {});
     if (!session) return;
     if (request.method == "GET") return session->handle_get(std::move(exchange), draining_);
@@ -215,7 +216,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   template <class Then>
   void read_message(std::shared_ptr<http::Exchange> exchange, Then then) {
     const http::Request& request = exchange->request();
-    if (!has_json_body(request.headers)) {
+    if (!HeaderFacts::of(request).has_json_body) {
       return exchange->respond(to_response(
           Refusal{415, kRefused, "Unsupported Media Type: Content-Type must be application/json"}));
     }
@@ -249,7 +250,8 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
         [&application, &principal = *exchange->request().principal](std::string_view tool) {
           return application->header_params(tool, principal);
         };
-    const Classification classification = classify(exchange->request().headers, message, header_params);
+    const Classification classification =
+        classify(HeaderFacts::of(exchange->request()), message, header_params);
     if (classification.refusal) return exchange->respond(to_response(*classification.refusal, message.id()));
     if (classification.era == Era::modern)
       return handle_modern(std::move(exchange), std::move(message), application);
@@ -270,7 +272,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   void handle_legacy(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message,
                      const std::shared_ptr<Application>& application) {
     const bool is_handshake = message.is(rpc::Kind::request) && message.method() == "initialize" &&
-                              !exchange->request().headers.has(mcp::kSessionHeader);
+                              HeaderFacts::of(exchange->request()).session.count == 0;
     const std::shared_ptr<LegacySession> session =
         is_handshake ? create_session(*exchange, message, application)
                      : find_session_or_reject(*exchange, *application, message.id());
@@ -298,13 +300,13 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
   std::shared_ptr<LegacySession> find_session_or_reject(http::Exchange& exchange,
                                                         const Application& application,
                                                         std::string_view request_id) {
-    const http::Headers& headers = exchange.request().headers;
-    if (!headers.has(mcp::kSessionHeader)) {
+    const SingleHeader& id = HeaderFacts::of(exchange.request()).session;
+    if (id.count == 0) {
       exchange.respond(
           to_response(Refusal{400, kRefused, "Bad Request: Mcp-Session-Id is missing"}, request_id));
       return nullptr;
     }
-    const auto found = sessions_.find(headers.get(mcp::kSessionHeader));
+    const auto found = sessions_.find(id.value);
     const std::shared_ptr<LegacySession> session = found == sessions_.end() ? nullptr : found->second;
     if (session && is_accessible(exchange, application, session)) return session;
     exchange.respond(to_response(session_not_found_refusal(), request_id));
@@ -413,7 +415,8 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     read_message(std::move(exchange), [self = shared_from_this(), session](
                                           std::shared_ptr<http::Exchange> read, const rpc::Message& message) {
       if (message.is(rpc::Kind::malformed)) {
-        const Classification classification = classify({}, message, HeaderParamsLookup());
+        const Classification classification =
+            classify(HeaderFacts(http::Headers()), message, HeaderParamsLookup());
         return read->respond(to_response(*classification.refusal, message.id()));
       }
       session->handle_post(read, message);

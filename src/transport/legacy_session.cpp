@@ -67,7 +67,7 @@ void LegacySession::handle_post(std::shared_ptr<http::Exchange> exchange, const 
     return exchange->respond(to_response(*problem));
   auto stream = make_cached<ResponseStream>();
   stream->exchange = std::move(exchange);
-  stream->accepted_types = accepted_types(stream->exchange->request().headers);
+  stream->accepted_types = HeaderFacts::of(stream->exchange->request()).accepted_types;
   stream->is_initialize = message.method() == "initialize";
   stream->is_batch = message.is(rpc::Kind::batch);
   if (stream->is_initialize && initialized_) {
@@ -122,7 +122,7 @@ bool LegacySession::register_requests(const ResponseStreamPtr& stream, const rpc
 
 void LegacySession::deliver_messages_of(const rpc::Message& message) {
   each_message(message, [&](const rpc::Message& element) {
-    if (!element.is(rpc::Kind::malformed)) deliver(element);
+    if (!element.is(rpc::Kind::malformed) && !deliver_now(element)) deliver(element);
   });
   wake_receiver();
   each_message(message, [&](const rpc::Message& element) { handle_cancelled_notification(element); });

@@ -112,7 +112,7 @@ void LegacySession::handle_get(std::shared_ptr<http::Exchange> exchange, bool dr
   const auto self = shared_from_this();
   last_used_ = Clock::now();
   const http::Headers& headers = exchange->request().headers;
-  if (!accepted_types(headers).events)
+  if (!HeaderFacts::of(exchange->request()).accepted_types.events)
     return exchange->respond(
         to_response(Refusal{406, kRefused, "Not Acceptable: Accept does not list text/event-stream"}));
   if (headers.has("Last-Event-ID")) {

@@ -15,7 +15,7 @@ ModernRequest::ModernRequest(std::shared_ptr<http::Exchange> exchange, rpc::Mess
       log_(options.log),
       timeout_(options.request_timeout),
       keep_alive_(options.keep_alive),
-      accepted_types_(accepted_types(exchange_->request().headers)) {}
+      accepted_types_(HeaderFacts::of(exchange_->request()).accepted_types) {}
 
 void ModernRequest::start(const std::shared_ptr<ModernRequest>& request,
                           const std::shared_ptr<Application>& application, Ticker& ticker) {

@@ -1,6 +1,7 @@
 #include "transport/request_rules.hpp"
 
 #include <algorithm>
+#include <typeinfo>
 
 #include "base/comma_list.hpp"
 #include "fairlead/json/writer.hpp"
@@ -20,12 +21,6 @@ namespace {
 bool names_protocol_version(const rpc::Message& message) {
   return !mcp::CallFacts::of(message)->protocol_version.absent();
 }
-
-// A header that may occur at most once.
-struct SingleHeader : http::Headers::Lookup {
-  SingleHeader(const http::Headers& headers, std::string_view name) : Lookup(headers.lookup(name)) {}
-  bool is(std::string_view expected) const noexcept { return count == 1 && value == expected; }
-};
 
 Refusal header_mismatch(std::string_view header, std::string_view problem) {
   return Refusal{400, mcp::kHeaderMismatch, std::string(header) + " " + std::string(problem)};
@@ -83,32 +78,29 @@ std::optional<Refusal> param_problem(const http::Headers& headers, json::View ar
   return Refusal{400, mcp::kHeaderMismatch, std::move(*problem)};
 }
 
-std::optional<Refusal> modern_problem(const http::Headers& headers, const rpc::Message& message,
+std::optional<Refusal> modern_problem(const HeaderFacts& headers, const rpc::Message& message,
                                       const mcp::CallFacts& facts, const HeaderParamsLookup& header_params) {
   if (std::optional<Refusal> problem = envelope_problem(facts)) return problem;
-  const SingleHeader version(headers, mcp::kVersionHeader);
-  if (std::optional<Refusal> problem = version_problem(version, *facts.protocol_version.as_string()))
+  if (std::optional<Refusal> problem = version_problem(headers.version, *facts.protocol_version.as_string()))
     return problem;
-  const SingleHeader method(headers, mcp::kMethodHeader);
-  if (std::optional<Refusal> problem = method_problem(method, message.method())) return problem;
+  if (std::optional<Refusal> problem = method_problem(headers.method, message.method())) return problem;
   const std::string_view member = mcp::name_header_param(message.method());
   if (member.empty()) return std::nullopt;
   const std::optional<std::string_view> name = facts.target_text();
-  if (std::optional<Refusal> problem = name_problem(SingleHeader(headers, mcp::kNameHeader), member, name))
-    return problem;
+  if (std::optional<Refusal> problem = name_problem(headers.name, member, name)) return problem;
   if (message.method() != "tools/call" || !name) return std::nullopt;
   const mcp::HeaderParams params = header_params(*name);
-  return params ? param_problem(headers, facts.arguments, *params) : std::nullopt;
+  return params ? param_problem(headers.headers, facts.arguments, *params) : std::nullopt;
 }
 
-Classification classify_request(const http::Headers& headers, const rpc::Message& message,
+Classification classify_request(const HeaderFacts& headers, const rpc::Message& message,
                                 const HeaderParamsLookup& header_params) {
   if (message.id() == "null")
     return {Era::legacy, Refusal{400, rpc::kInvalidRequest, "Invalid Request: a null id is not allowed"}};
   const std::shared_ptr<const mcp::CallFacts> facts = mcp::CallFacts::of(message);
   if (facts->problem()) return {Era::legacy, Refusal{400, rpc::kInvalidParams, facts->problem()->message()}};
   if (facts->protocol_version.absent()) {
-    if (allows_legacy_era(headers) && message.method() != "server/discover") return {};
+    if (headers.allows_legacy_era && message.method() != "server/discover") return {};
     // The modern era has no `initialize`, with or without an envelope.
     if (message.method() == "initialize")
       return {Era::modern, Refusal{404, rpc::kMethodNotFound, "Method not found: initialize"}};
@@ -143,7 +135,7 @@ http::Response to_response(const Refusal& refusal, std::string_view id) {
                              rpc::make_error(id, refusal.rpc_code, refusal.message, refusal.data));
 }
 
-Classification classify(const http::Headers& headers, const rpc::Message& message,
+Classification classify(const HeaderFacts& headers, const rpc::Message& message,
                         const HeaderParamsLookup& header_params) {
   switch (message.kind()) {
     case rpc::Kind::malformed: {
@@ -151,20 +143,41 @@ Classification classify(const http::Headers& headers, const rpc::Message& messag
       return {Era::legacy, Refusal{400, error.code, error.message, error.data}};
     }
     case rpc::Kind::batch:
-      if (!allows_legacy_era(headers) || std::ranges::any_of(message.batch(), names_protocol_version))
+      if (!headers.allows_legacy_era || std::ranges::any_of(message.batch(), names_protocol_version))
         return {Era::modern,
                 Refusal{400, rpc::kInvalidRequest, "Invalid Request: batches are not allowed here"}};
       return {};
     case rpc::Kind::notification:
-      return {names_protocol_version(message) || !allows_legacy_era(headers) ? Era::modern : Era::legacy,
+      return {names_protocol_version(message) || !headers.allows_legacy_era ? Era::modern : Era::legacy,
               std::nullopt};
     case rpc::Kind::response:
     case rpc::Kind::error:
-      if (allows_legacy_era(headers)) return {};
+      if (headers.allows_legacy_era) return {};
       return {Era::modern, Refusal{400, rpc::kInvalidRequest, "Invalid Request: unexpected response"}};
     case rpc::Kind::request: break;
   }
   return classify_request(headers, message, header_params);
+}
+
+HeaderFacts::HeaderFacts(const http::Headers& request_headers)
+    : headers(request_headers),
+      version(headers, mcp::kVersionHeader),
+      method(headers, mcp::kMethodHeader),
+      name(headers, mcp::kNameHeader),
+      session(headers, mcp::kSessionHeader),
+      accepted_types(transport::accepted_types(headers)),
+      has_json_body(transport::has_json_body(headers)),
+      allows_legacy_era(transport::allows_legacy_era(headers)) {}
+
+const HeaderFacts& HeaderFacts::of(const http::Request& request) {
+  const http::HeadAttachment* const attached = request.attachment.get();
+  if (attached && typeid(*attached) == typeid(HeaderFacts)) {
+    const auto& facts = static_cast<const HeaderFacts&>(*attached);
+    if (&facts.headers == &request.headers) return facts;  // `request` is no copy of another one
+  }
+  auto facts = std::make_shared<const HeaderFacts>(request.headers);
+  request.attachment = facts;
+  return *facts;
 }
 
 bool allows_legacy_era(const http::Headers& headers) {

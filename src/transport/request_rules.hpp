@@ -46,10 +46,6 @@ struct Classification {
 // such arguments.
 using HeaderParamsLookup = std::function<mcp::HeaderParams(std::string_view tool)>;
 
-// Classifies the message of a POST and checks it against the headers.
-Classification classify(const http::Headers& headers, const rpc::Message& message,
-                        const HeaderParamsLookup& header_params);
-
 // Returns whether MCP-Protocol-Version is absent or names a revision of the legacy era. An unknown revision
 // counts as modern, so that the request is rejected with an error that lists the supported revisions.
 bool allows_legacy_era(const http::Headers& headers);
@@ -62,6 +58,33 @@ struct AcceptedTypes {
 AcceptedTypes accepted_types(const http::Headers& headers);
 // Returns whether Content-Type is application/json.
 bool has_json_body(const http::Headers& headers);
+
+// A header that may occur at most once. `value` points into the headers.
+struct SingleHeader : http::Headers::Lookup {
+  SingleHeader(const http::Headers& headers, std::string_view name) : Lookup(headers.lookup(name)) {}
+  bool is(std::string_view expected) const noexcept { return count == 1 && value == expected; }
+};
+
+// What the headers of a request say about MCP. Found once for all requests of a connection that have the same
+// head. Valid as long as the headers.
+struct HeaderFacts final : http::HeadAttachment {
+  explicit HeaderFacts(const http::Headers& request_headers);
+  // Returns the facts that are attached to the request, or finds and attaches them.
+  static const HeaderFacts& of(const http::Request& request);
+
+  const http::Headers& headers;
+  SingleHeader version;
+  SingleHeader method;
+  SingleHeader name;
+  SingleHeader session;
+  AcceptedTypes accepted_types;
+  bool has_json_body;
+  bool allows_legacy_era;
+};
+
+// Classifies the message of a POST and checks it against the headers.
+Classification classify(const HeaderFacts& headers, const rpc::Message& message,
+                        const HeaderParamsLookup& header_params);
 
 // Returns the HTTP status of the response to a request of the modern era that fails with this JSON-RPC error
 // code.

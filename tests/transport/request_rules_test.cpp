@@ -23,7 +23,7 @@ std::string request(const std::string& method, const std::string& params) {
 // Returns "legacy", "modern", or the status and code of the refusal.
 std::string classify_text(const http::Headers& headers, const std::string& body) {
   const Classification classification =
-      classify(headers, rpc::Message::parse(Bytes::copy_of(body)), header_params);
+      classify(HeaderFacts(headers), rpc::Message::parse(Bytes::copy_of(body)), header_params);
   if (classification.refusal)
     return std::to_string(classification.refusal->http_status) + " " +
            std::to_string(classification.refusal->rpc_code);
@@ -107,7 +107,7 @@ TEST(RequestRulesTest, RefusalsFollowOrderOfProtocol) {
 
 TEST(RequestRulesTest, RefusalOfUnsupportedVersionListsSupportedOnes) {
   const Classification classification =
-      classify(headers_of("v999.0.0", "a"),
+      classify(HeaderFacts(headers_of("v999.0.0", "a")),
                rpc::Message::parse(Bytes::copy_of(request("a", meta("v999.0.0")))), header_params);
   EXPECT_EQ(classification.refusal->data, R"({"supported":["2026-07-28"],"requested":"v999.0.0"})");
 }

@@ -28,20 +28,35 @@ inline constexpr unsigned short kEntriesWithoutBuckets = 12;
 struct IdHash {
   using is_transparent = void;
 
-  std::size_t operator()(std::string_view id) const noexcept {
+  // Not noexcept, so that libstdc++ stores the hash of each entry instead of computing it again.
+  std::size_t operator()(std::string_view id) const {
     std::uint64_t hash = detail::id_hash_seed() ^ id.size();
-    for (; id.size() > sizeof hash; id.remove_prefix(sizeof hash)) hash = mix(hash, id, sizeof hash);
-    return static_cast<std::size_t>(mix(hash, id, id.size()));
+    if (id.size() < sizeof hash) return static_cast<std::size_t>(mix(hash, short_word(id)));
+    // The last word overlaps the one before it.
+    for (std::size_t i = 0; i + sizeof hash < id.size(); i += sizeof hash) hash = mix(hash, word_at(id, i));
+    return static_cast<std::size_t>(mix(hash, word_at(id, id.size() - sizeof hash)));
   }
 
  private:
-  static std::uint64_t mix(std::uint64_t hash, std::string_view text, std::size_t size) noexcept {
+  static std::uint64_t word_at(std::string_view text, std::size_t offset) noexcept {
     std::uint64_t word = 0;
-    if (size == sizeof word) {
-      std::memcpy(&word, text.data(), sizeof word);
-    } else {
-      for (std::size_t i = 0; i < size; ++i) word = word << 8 | static_cast<unsigned char>(text[i]);
+    std::memcpy(&word, text.data() + offset, sizeof word);
+    return word;
+  }
+  // Returns all characters of a text of fewer than eight.
+  static std::uint64_t short_word(std::string_view text) noexcept {
+    if (text.size() >= 4) {
+      std::uint32_t first = 0;
+      std::uint32_t last = 0;
+      std::memcpy(&first, text.data(), sizeof first);
+      std::memcpy(&last, text.data() + text.size() - sizeof last, sizeof last);
+      return std::uint64_t{first} << 32 | last;
     }
+    std::uint64_t word = 0;
+    for (const char c : text) word = word << 8 | static_cast<unsigned char>(c);
+    return word;
+  }
+  static std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15;
     return hash ^ hash >> 32;
   }

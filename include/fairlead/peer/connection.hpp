@@ -98,6 +98,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // calls sets the callback once. Called on the loop thread.
   using OnCallFailed = std::function<void(std::string_view id, Error reason)>;
   void set_on_call_failed(OnCallFailed callback) { on_call_failed_ = std::move(callback); }
+  // Sets a function that handles a message in the call that delivers it, without the inbox. It returns false,
+  // without an effect, if the message has to be received instead. Used while the receiver waits and the inbox
+  // is empty. Null: every message is received.
+  using ReceiveNow = std::move_only_function<bool(const rpc::Message&)>;
+  void set_receive_now(ReceiveNow function) { receive_now_ = std::move(function); }
   // Returns whether each request has a stream of its own. On other transports, a missing response may mean
   // that the remote peer does not understand the request.
   virtual bool has_stream_per_request() const noexcept { return false; }
@@ -156,6 +161,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Adds a message to the inbox.
   void deliver(rpc::Message message) { inbox_.push(InboxEntry{std::move(message), nullptr}); }
+  // Has the message handled within this call, and returns true, if the receiver waits and supports that.
+  // Otherwise returns false; the message can be delivered then. REQUIRES: the caller keeps the connection
+  // alive, because handling the message may destroy objects that the receiver owns.
+  bool deliver_now(const rpc::Message& message) {
+    return receive_now_ && receiver_waiting() && receive_now_(message);
+  }
   // Delivers the message of a frame. A large frame is parsed in steps, one turn each. Messages are received
   // in the order in which they are delivered.
   void deliver_frame(Bytes frame, const Limits& limits);
@@ -212,6 +223,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool parse_posted_ = false;  // a parse_step() is posted to the loop
   std::coroutine_handle<> receiver_;
   OnCallFailed on_call_failed_;
+  ReceiveNow receive_now_;
   std::shared_ptr<ByteAccount> account_;
   Fifo<WriteWaiter*> waiters_;  // in no particular order of `until`
 };

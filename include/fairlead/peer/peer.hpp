@@ -123,6 +123,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   static std::shared_ptr<Peer> start(std::shared_ptr<Connection> connection,
                                      std::shared_ptr<const Methods> methods,
                                      std::shared_ptr<const PeerSettings> settings, PeerCallbacks callbacks);
+  ~Peer();
 
   // co_await: Result<json::Raw>, the result of the call. Fails with remote, timeout, cancelled, closed,
   // process_exited and others. detail().unsent of the error is true if no byte of the call has been sent.
@@ -163,8 +164,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
  private:
   friend class Request;
   struct ActiveRequest;  // a request in progress
-  class ActiveResponder;
-  struct Batch;  // the collected responses of a batch
+  struct Batch;          // the collected responses of a batch
 
   Peer(std::shared_ptr<Connection> connection, std::shared_ptr<const Methods> methods,
        std::shared_ptr<const PeerSettings> settings, PeerCallbacks callbacks);
@@ -176,6 +176,9 @@ class Peer : public std::enable_shared_from_this<Peer> {
   bool must_pause_reading();
   std::size_t queued_response_bytes();
   bool handle_received();
+  // Handles a message within the call that delivers it. Returns false if it has to be received: if reading is
+  // paused, the turn is over, or handling the message could end the input.
+  bool receive_now(const rpc::Message& message);
   void handle_message(const rpc::Message& message);
   void handle_input_end(const Error& reason);
   void begin_drain();
@@ -202,7 +205,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
                           const Methods::Handler& handler);
   bool serve_directly(const Methods::Handler& handler, const std::shared_ptr<ActiveRequest>& request);
   void serve_blocking(const Methods::Handler& handler, const std::shared_ptr<ActiveRequest>& request);
-  void finish_serving(const std::shared_ptr<ActiveRequest>& request, const Answer& answer);
+  void finish_serving(ActiveRequest& request, const Answer& answer);
   void respond(std::string_view id, const Answer& answer, const std::shared_ptr<Batch>& batch);
   void post_response(const rpc::Rope& response, RelatedRequest related_request);
   void send_response(std::string_view id, rpc::Rope response, const std::shared_ptr<Batch>& batch);
