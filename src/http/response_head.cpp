@@ -137,19 +137,24 @@ void append_framing(std::string& out, int status, const ResponseFraming& framing
 
 }  // namespace
 
-void append_plain_head(std::string& out, int status, std::string_view content_type,
-                       std::size_t content_length, std::string_view date) {
-  if (status == 200) {
-    out += "HTTP/1.1 200 OK\r\n"sv;
-  } else {
-    append_status_line(out, status);
-  }
-  out += date;
-  out += "Content-Type: "sv;
-  out += content_type;
-  out += "\r\nContent-Length: "sv;
-  append_number(out, content_length);
-  out += "\r\n\r\n"sv;
+std::string_view PlainHead::up_to_length(int status, std::string_view content_type, std::string_view date) {
+  if (status == status_ && content_type == content_type_ && date == date_) return text_;
+  status_ = status;
+  content_type_ = content_type;
+  date_ = date;
+  text_.clear();
+  append_status_line(text_, status);
+  text_ += date;
+  text_ += "Content-Type: "sv;
+  text_ += content_type;
+  text_ += "\r\nContent-Length: "sv;
+  return text_;
+}
+
+PlainHead::Length::Length(std::size_t body_bytes) noexcept {
+  constexpr std::string_view kEndOfHead = "\r\n\r\n";
+  end_ = std::to_chars(text_.data(), text_.data() + text_.size() - kEndOfHead.size(), body_bytes).ptr;
+  end_ += kEndOfHead.copy(end_, kEndOfHead.size());
 }
 
 void append_head(std::string& out, const Response& response, const ResponseFraming& framing,

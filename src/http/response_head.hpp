@@ -1,6 +1,7 @@
 // Serializes the head of a response of the HTTP server.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <ctime>
 #include <string>
@@ -40,10 +41,31 @@ constexpr bool has_content_length(int status) noexcept {
   return status >= 200 && status != 204 && status != 304;
 }
 
-// Appends a head with the fields Date, Content-Type and Content-Length, for a connection that stays open.
-// REQUIRES: has_content_length(status), and `content_type` has no control characters.
-void append_plain_head(std::string& out, int status, std::string_view content_type,
-                       std::size_t content_length, std::string_view date);
+// A head with the fields Date, Content-Type and Content-Length, for a connection that stays open. Most
+// responses have the same head except for the length, so the text before the length is kept.
+class PlainHead {
+ public:
+  // Returns the head up to the length. Valid until the next call. REQUIRES: has_content_length(status), and
+  // `content_type` has no control characters.
+  std::string_view up_to_length(int status, std::string_view content_type, std::string_view date);
+
+  // The rest of the head: the length and the empty line.
+  class Length {
+   public:
+    explicit Length(std::size_t body_bytes) noexcept;
+    std::string_view view() const noexcept { return {text_.data(), end_}; }
+
+   private:
+    std::array<char, 24> text_;
+    char* end_;
+  };
+
+ private:
+  int status_ = 0;
+  std::string content_type_;
+  std::string date_;
+  std::string text_;
+};
 
 // Appends the status line, the fields and the empty line to `out`. `date` is a complete Date field. Omits the
 // fields of `response` that the server sets itself, and replaces control characters in values with spaces.

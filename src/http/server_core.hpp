@@ -52,6 +52,7 @@ class ServerCore : public std::enable_shared_from_this<ServerCore> {
   const HostOriginPolicy host_origin_policy;
   Routes routes;
   DateField date;
+  PlainHead plain_head;
   std::string head_buffer;  // buffer in which all connections serialize heads
   bool draining = false;
 

@@ -47,7 +47,7 @@ void ServerConnection::update_deadline() {
   const Phase now = phase();
   const bool restarts = now == Phase::idle || now == Phase::body;
   if (now == Phase::body && last_phase_ != Phase::body) start_rate_window();
-  if (restarts || now != last_phase_) phase_start_ = Clock::now();
+  if (restarts || now != last_phase_) phase_start_ = core_->loop.now();
   last_phase_ = now;
   set_deadline();
 }

@@ -52,10 +52,8 @@ bool ServerConnection::respond_plainly(ServerExchange& exchange, int status, std
                      !exchange.head_only_ && has_content_length(status);
   const std::size_t size = body.size();
   if (!plain || charge_output(size) != ChargeOutcome::charged) return false;
-  std::string& head = core_->head_buffer;
-  head.clear();
-  append_plain_head(head, status, content_type, size, core_->date.now());
-  queue_.put(std::string_view(head));
+  queue_.put(core_->plain_head.up_to_length(status, content_type, core_->date.now()));
+  queue_.put(PlainHead::Length(size).view());
   body.each([&](const Bytes& part) { queue_.put(part); });
   finish_response(exchange, true);
   return true;
@@ -122,7 +120,6 @@ void ServerConnection::finish_stream(ServerExchange& exchange) {
 }
 
 void ServerConnection::finish_response(ServerExchange& exchange, bool keep_alive) {
-  const auto self = shared_from_this();
   exchange.state_ = ServerExchange::State::done;
   exchange.on_disconnect_ = nullptr;
   exchange.charge_.set(0);

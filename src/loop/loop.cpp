@@ -129,6 +129,14 @@ struct Loop::Impl {
   FairQueue fair_queue;
   SpawnedTasks spawned;
 
+  void begin_first_turn() {
+    reactor.update_now();
+    turn_meter.begin_first_turn(reactor.now());
+  }
+  void end_turn() {
+    reactor.update_now();
+    turn_meter.end_turn(reactor.now());
+  }
   void start(Task<void> task) {
     SpawnedTask spawned_task = run_to_end(std::move(task));
     spawned.push_back(spawned_task.handle.promise());
@@ -157,18 +165,18 @@ void Loop::run() {
   const std::lock_guard lock(impl_->runner);
   const SigpipeBlocked blocked;
   const detail::Reactor::ThreadScope scope(impl_->reactor);
-  impl_->turn_meter.begin_first_turn();
-  while (run_callback(impl_->reactor)) impl_->turn_meter.end_turn();
+  impl_->begin_first_turn();
+  while (run_callback(impl_->reactor)) impl_->end_turn();
 }
 
 void Loop::run_until(const std::function<bool()>& done) {
   const std::lock_guard lock(impl_->runner);
   const SigpipeBlocked blocked;
   const detail::Reactor::ThreadScope scope(impl_->reactor);
-  impl_->turn_meter.begin_first_turn();
+  impl_->begin_first_turn();
   while (!done() && !impl_->reactor.stopped()) {
     run_callback(impl_->reactor);
-    impl_->turn_meter.end_turn();
+    impl_->end_turn();
   }
 }
 
@@ -186,6 +194,10 @@ void Loop::spawn(Task<void> task) {
   } else {
     post([impl = impl_.get(), task = std::move(task)]() mutable { impl->start(std::move(task)); });
   }
+}
+
+Clock::time_point Loop::now() const noexcept {
+  return impl_->reactor.now();
 }
 
 bool Loop::in_loop_thread() const noexcept {

@@ -134,6 +134,7 @@ void Reactor::poll() {
   arm_trim_timer();
   std::array<epoll_event, kMaxEventsPerPoll> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), kMaxEventsPerPoll, poll_timeout());
+  update_now();
   bool woken = false;
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
@@ -197,8 +198,7 @@ void Reactor::disarm(TimerEntry& timer) noexcept {
 
 void Reactor::enqueue_due_timers() {
   if (timers_.empty()) return;
-  const Clock::time_point now = Clock::now();
-  while (!timers_.empty() && timers_.front()->when_ <= now) {
+  while (!timers_.empty() && timers_.front()->when_ <= now_) {
     TimerEntry& due = *timers_.front();
     remove_from_heap(due);
     next_ready_.push_back(due);

@@ -78,6 +78,10 @@ class Reactor {
   void arm(TimerEntry& timer, Clock::time_point when);
   void disarm(TimerEntry& timer) noexcept;
 
+  // Returns the time of the last update_now(), which is called after waiting and after each callback.
+  Clock::time_point now() const noexcept { return now_; }
+  void update_now() noexcept { now_ = Clock::now(); }
+
   // Returns whether the calling thread runs this reactor. Thread-safe.
   bool in_this_thread() const noexcept;
   // While it exists, the thread that has made it runs the reactor.
@@ -125,6 +129,7 @@ class Reactor {
   bool has_polled_ = false;          // what ready_ posts in this iteration is not due yet
   std::vector<TimerEntry*> timers_;  // binary heap, the earliest first
   std::uint64_t last_order_ = 0;
+  Clock::time_point now_ = Clock::now();
   BufferTrimTimer trim_timer_;
   std::atomic<bool> stopped_ = false;
   std::atomic<bool> has_remote_ = false;

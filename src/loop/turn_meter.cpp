@@ -26,14 +26,13 @@ void TurnMeter::label(std::string_view activity) noexcept {
   std::copy_n(activity.data(), label_size_, label_.data());
 }
 
-void TurnMeter::begin_first_turn() noexcept {
-  turn_began_ = sampled_at_ = Clock::now();
+void TurnMeter::begin_first_turn(Clock::time_point now) noexcept {
+  turn_began_ = sampled_at_ = now;
   sampled_cpu_ = thread_cpu_time();
   label_size_ = 0;
 }
 
-void TurnMeter::end_turn() {
-  const Clock::time_point now = Clock::now();
+void TurnMeter::end_turn(Clock::time_point now) {
   const Duration elapsed = now - std::exchange(turn_began_, now);
   const std::string_view activity(label_.data(), std::exchange(label_size_, 0));
   if (now - sampled_at_ < kResolution) return;

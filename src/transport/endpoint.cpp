@@ -211,25 +211,20 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   // ---- POST ----
 
-  // Parses the body of a request and calls then(exchange, message). A large body is parsed in slices; `then`
-  // is not called if the client disconnects meanwhile.
-  template <class Then>
-  void read_message(std::shared_ptr<http::Exchange> exchange, Then then) {
-    const http::Request& request = exchange->request();
-    if (!HeaderFacts::of(request).has_json_body) {
-      return exchange->respond(to_response(
-          Refusal{415, kRefused, "Unsupported Media Type: Content-Type must be application/json"}));
-    }
-    if (is_large_frame(request.body)) {
-      loop_.spawn(parse_large_message<Then>(shared_from_this(), std::move(exchange), std::move(then)));
-      return;
-    }
-    then(std::move(exchange), rpc::Message::parse(request.body, options_->limits));
+  // Returns true if the body of the request is JSON; otherwise responds with an error.
+  static bool require_json(http::Exchange& exchange) {
+    if (HeaderFacts::of(exchange.request()).has_json_body) return true;
+    exchange.respond(
+        to_response(Refusal{415, kRefused, "Unsupported Media Type: Content-Type must be application/json"}));
+    return false;
   }
 
+  rpc::Message parse(const Bytes& body) const { return rpc::Message::parse(body, options_->limits); }
+
+  // Parses a large body in slices and calls then(exchange, message), unless the client disconnects meanwhile.
   template <class Then>
-  static Task<void> parse_large_message(std::shared_ptr<EndpointImpl> self,
-                                        std::shared_ptr<http::Exchange> exchange, Then then) {
+  static Task<void> parse_large_body(std::shared_ptr<EndpointImpl> self,
+                                     std::shared_ptr<http::Exchange> exchange, Then then) {
     const Bytes body = exchange->request().body;
     rpc::Message message = co_await parse_in_steps(self->loop_, body, self->options_->limits);
     if (!exchange->disconnected()) then(std::move(exchange), std::move(message));
@@ -237,10 +232,16 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
 
   void handle_post(std::shared_ptr<http::Exchange> exchange,
                    const std::shared_ptr<Application>& application) {
-    read_message(std::move(exchange), [self = shared_from_this(), application](
-                                          std::shared_ptr<http::Exchange> read, rpc::Message message) {
+    if (!require_json(*exchange)) return;
+    if (!is_large_frame(exchange->request().body)) {
+      rpc::Message message = parse(exchange->request().body);
+      return handle_message(std::move(exchange), std::move(message), application);
+    }
+    const auto handle = [self = shared_from_this(), application](std::shared_ptr<http::Exchange> read,
+                                                                 rpc::Message message) {
       self->handle_message(std::move(read), std::move(message), application);
-    });
+    };
+    loop_.spawn(parse_large_body(shared_from_this(), std::move(exchange), handle));
   }
 
   void handle_message(std::shared_ptr<http::Exchange> exchange, rpc::Message message,
@@ -412,15 +413,20 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
         found == http_sse_sessions_.end() ? nullptr : found->second;
     if (!session || !is_accessible(*exchange, *application, session))
       return exchange->respond(to_response(session_not_found_refusal()));
-    read_message(std::move(exchange), [self = shared_from_this(), session](
-                                          std::shared_ptr<http::Exchange> read, const rpc::Message& message) {
-      if (message.is(rpc::Kind::malformed)) {
-        const Classification classification =
-            classify(HeaderFacts(http::Headers()), message, HeaderParamsLookup());
-        return read->respond(to_response(*classification.refusal, message.id()));
-      }
-      session->handle_post(read, message);
-    });
+    if (!require_json(*exchange)) return;
+    if (!is_large_frame(exchange->request().body))
+      return deliver_to_sse_session(*session, exchange, parse(exchange->request().body));
+    const auto deliver = [session](const std::shared_ptr<http::Exchange>& read, const rpc::Message& message) {
+      deliver_to_sse_session(*session, read, message);
+    };
+    loop_.spawn(parse_large_body(shared_from_this(), std::move(exchange), deliver));
+  }
+
+  static void deliver_to_sse_session(HttpSseSession& session, const std::shared_ptr<http::Exchange>& exchange,
+                                     const rpc::Message& message) {
+    if (!message.is(rpc::Kind::malformed)) return session.handle_post(exchange, message);
+    const Classification malformed = classify(HeaderFacts(http::Headers()), message, HeaderParamsLookup());
+    exchange->respond(to_response(*malformed.refusal, message.id()));
   }
 
   // ---- WebSocket ----

@@ -61,8 +61,7 @@ LegacySession::LegacySession(Loop& loop, std::string id, PrincipalPtr principal,
 // ---- POST: messages from the client --------------------------------------------------------------------
 
 void LegacySession::handle_post(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message) {
-  const auto self = shared_from_this();
-  last_used_ = Clock::now();
+  last_used_ = loop().now();
   if (const std::optional<Refusal> problem = batch_problem(message, revision_))
     return exchange->respond(to_response(*problem));
   auto stream = make_cached<ResponseStream>();
@@ -166,11 +165,12 @@ Result<void> LegacySession::enqueue(const rpc::Rope& message, WriteWaiter* waite
     if (!related_request.message_is_response) send_server_message(nullptr, message);
     return {};
   }
-  const ResponseStreamPtr stream = found->second;
   if (related_request.message_is_response) {
+    const ResponseStreamPtr stream = std::move(found->second);
     streams_by_request_.erase(found);
     send_response(stream, message);
   } else {
+    const ResponseStreamPtr stream = found->second;
     send_server_message(can_stream(*stream) ? stream : nullptr, message);
   }
   return {};

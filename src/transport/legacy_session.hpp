@@ -49,7 +49,8 @@ class LegacySession final : public Connection, public TickListener {
   // Returns the principal that created the session; only its requests are accepted.
   const PrincipalPtr& principal() const noexcept { return principal_; }
 
-  // Handles a POST with one message or a batch. REQUIRES: the message of the first POST is `initialize`.
+  // Handles a POST with one message or a batch. REQUIRES: the message of the first POST is `initialize`, and
+  // the caller keeps the session alive.
   void handle_post(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message);
   // Opens the standalone stream or, if the GET has a Last-Event-ID, resumes the stream that it names. If
   // `draining`, responds with 503 for the standalone stream; the streams of requests can still be resumed.

@@ -21,7 +21,7 @@ void ModernRequest::start(const std::shared_ptr<ModernRequest>& request,
                           const std::shared_ptr<Application>& application, Ticker& ticker) {
   if (!request->serve_directly(application)) request->loop_.spawn(run(request, application));
   if (!request->exchange_) return;
-  request->started_at_ = Clock::now();
+  request->started_at_ = request->loop_.now();
   ticker.add(*request);
   request->exchange_->when_disconnected([weak = request->weak_from_this()] {
     if (const auto self = weak.lock()) self->cancel();

@@ -40,7 +40,19 @@ std::optional<Refusal> envelope_problem(const mcp::CallFacts& facts) {
   return std::nullopt;
 }
 
-std::optional<Refusal> version_problem(const SingleHeader& header, const std::string& version) {
+bool is_modern_revision(const SingleHeader& version) {
+  const std::optional<mcp::Revision> revision =
+      version.count == 1 ? mcp::revision_named(version.value) : std::nullopt;
+  return revision && mcp::is_modern(*revision);
+}
+
+// `in_body` is a string.
+std::optional<Refusal> version_problem(const HeaderFacts& headers, json::View in_body) {
+  const SingleHeader& header = headers.version;
+  const std::string_view quoted = in_body.text();
+  if (headers.names_modern_revision && quoted.substr(1, quoted.size() - 2) == header.value)
+    return std::nullopt;
+  const std::string version = *in_body.as_string();
   if (header.count == 0) return header_mismatch(mcp::kVersionHeader, "is missing");
   if (!header.is(version)) return header_mismatch(mcp::kVersionHeader, "does not match the body");
   const std::optional<mcp::Revision> revision = mcp::revision_named(version);
@@ -57,11 +69,12 @@ std::optional<Refusal> method_problem(const SingleHeader& header, std::string_vi
   return std::nullopt;
 }
 
-std::optional<Refusal> name_problem(const SingleHeader& header, std::string_view member,
+std::optional<Refusal> name_problem(const HeaderFacts& headers, std::string_view member,
                                     std::optional<std::string_view> name) {
+  const SingleHeader& header = headers.name;
   if (!name && header.count == 0) return std::nullopt;  // the handler of the method rejects the missing name
   if (header.count == 0) return header_mismatch(mcp::kNameHeader, "is missing");
-  if (header.count > 1 || !name || mcp::decode_header_value(header.value) != name)
+  if (header.count > 1 || !name || headers.decoded_name != name)
     return header_mismatch(mcp::kNameHeader, "does not match params." + std::string(member));
   return std::nullopt;
 }
@@ -81,13 +94,12 @@ std::optional<Refusal> param_problem(const http::Headers& headers, json::View ar
 std::optional<Refusal> modern_problem(const HeaderFacts& headers, const rpc::Message& message,
                                       const mcp::CallFacts& facts, const HeaderParamsLookup& header_params) {
   if (std::optional<Refusal> problem = envelope_problem(facts)) return problem;
-  if (std::optional<Refusal> problem = version_problem(headers.version, *facts.protocol_version.as_string()))
-    return problem;
+  if (std::optional<Refusal> problem = version_problem(headers, facts.protocol_version)) return problem;
   if (std::optional<Refusal> problem = method_problem(headers.method, message.method())) return problem;
   const std::string_view member = mcp::name_header_param(message.method());
   if (member.empty()) return std::nullopt;
   const std::optional<std::string_view> name = facts.target_text();
-  if (std::optional<Refusal> problem = name_problem(headers.name, member, name)) return problem;
+  if (std::optional<Refusal> problem = name_problem(headers, member, name)) return problem;
   if (message.method() != "tools/call" || !name) return std::nullopt;
   const mcp::HeaderParams params = header_params(*name);
   return params ? param_problem(headers.headers, facts.arguments, *params) : std::nullopt;
@@ -165,9 +177,11 @@ HeaderFacts::HeaderFacts(const http::Headers& request_headers)
       method(headers, mcp::kMethodHeader),
       name(headers, mcp::kNameHeader),
       session(headers, mcp::kSessionHeader),
+      decoded_name(name.count == 1 ? mcp::decode_header_value(name.value) : std::nullopt),
       accepted_types(transport::accepted_types(headers)),
       has_json_body(transport::has_json_body(headers)),
-      allows_legacy_era(transport::allows_legacy_era(headers)) {}
+      allows_legacy_era(transport::allows_legacy_era(headers)),
+      names_modern_revision(is_modern_revision(version)) {}
 
 const HeaderFacts& HeaderFacts::of(const http::Request& request) {
   const http::HeadAttachment* const attached = request.attachment.get();

@@ -77,9 +77,11 @@ struct HeaderFacts final : http::HeadAttachment {
   SingleHeader method;
   SingleHeader name;
   SingleHeader session;
+  std::optional<std::string> decoded_name;  // nullopt if there is no name, or if it is malformed
   AcceptedTypes accepted_types;
   bool has_json_body;
   bool allows_legacy_era;
+  bool names_modern_revision;
 };
 
 // Classifies the message of a POST and checks it against the headers.

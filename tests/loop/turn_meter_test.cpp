@@ -54,6 +54,29 @@ TEST(TurnMeterTest, ReportsTurnOverBudgetWithItsLabel) {
   EXPECT_GE(loop.turn_meter().longest_turn(), milliseconds(40));
 }
 
+TEST(LoopTimeTest, NowFollowsTheClockBetweenCallbacksAndAfterWaiting) {
+  Loop loop;
+  const Clock::time_point start = Clock::now();
+  Clock::time_point first;
+  Clock::time_point after_wait;
+  Timer timer(loop);
+  bool done = false;
+  loop.post([&] {
+    first = loop.now();
+    burn(milliseconds(5));
+    EXPECT_EQ(loop.now(), first);
+    loop.post([&] { EXPECT_GE(loop.now(), first + milliseconds(5)); });
+    timer.arm_after(milliseconds(20), [&] {
+      after_wait = loop.now();
+      done = true;
+    });
+  });
+  loop.run_until([&] { return done; });
+  EXPECT_GE(first, start);
+  EXPECT_GE(after_wait, first + milliseconds(25));
+  EXPECT_LE(after_wait, Clock::now());
+}
+
 TEST(TurnMeterTest, DoesNotCountTimeSpentWaitingForEvents) {
   Loop loop;
   bool done = false;

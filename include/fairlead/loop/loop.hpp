@@ -52,6 +52,10 @@ class Loop {
   template <class T>
   T block_on(Task<T> task);
 
+  // Returns when the current callback began, without asking the clock. For times that need not be exact, such
+  // as the last use of a session. Loop thread only, while the loop runs.
+  Clock::time_point now() const noexcept;
+
   // Returns whether the calling thread is running this loop. Thread-safe.
   bool in_loop_thread() const noexcept;
 

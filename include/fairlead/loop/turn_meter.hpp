@@ -40,17 +40,16 @@ class TurnMeter {
   // Resets longest_turn().
   void reset() noexcept { longest_turn_ = {}; }
 
+  using Clock = std::chrono::steady_clock;
   // Called by the loop: begin_first_turn() when it starts to run, end_turn() after every callback.
-  void begin_first_turn() noexcept;
-  void end_turn();
+  void begin_first_turn(Clock::time_point now) noexcept;
+  void end_turn(Clock::time_point now);
 
   // Reading a thread's CPU time is a system call, so it is read at most once per this interval.
   static constexpr Duration kResolution = std::chrono::milliseconds(5);
   static constexpr Duration kDefaultBudget = std::chrono::milliseconds(50);
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   Duration budget_ = kDefaultBudget;
   Observer observer_;
   Clock::time_point turn_began_;
