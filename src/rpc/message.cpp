@@ -1,10 +1,12 @@
 #include "fairlead/rpc/message.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "fairlead/json/view.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "json/members.hpp"
+#include "json/object_scan.hpp"
 #include "json/walk.hpp"
 #include "rpc/message_parser.hpp"
 #include "rpc/truncated_frame.hpp"
@@ -20,16 +22,22 @@ constexpr std::size_t kMaxMethodBytes = 64u << 10;
 
 enum class Member : std::uint8_t { jsonrpc, id, method, params, result, error, other };
 
+template <std::size_t kSize>
+bool is_key(const char* key, const char (&name)[kSize]) noexcept {
+  return std::memcmp(key, name, kSize - 1) == 0;  // inlined, because the size is a constant
+}
+
 Member member_named(std::string_view key) noexcept {
+  const char* const p = key.data();
   switch (key.size()) {
-    case 2: return key == "id" ? Member::id : Member::other;
-    case 5: return key == "error" ? Member::error : Member::other;
+    case 2: return is_key(p, "id") ? Member::id : Member::other;
+    case 5: return is_key(p, "error") ? Member::error : Member::other;
     case 6:
-      return key == "method"   ? Member::method
-             : key == "params" ? Member::params
-             : key == "result" ? Member::result
-                               : Member::other;
-    case 7: return key == "jsonrpc" ? Member::jsonrpc : Member::other;
+      return is_key(p, "method")   ? Member::method
+             : is_key(p, "params") ? Member::params
+             : is_key(p, "result") ? Member::result
+                                   : Member::other;
+    case 7: return is_key(p, "jsonrpc") ? Member::jsonrpc : Member::other;
     default: return Member::other;
   }
 }
@@ -85,7 +93,7 @@ class MessageBuilder {
   // Returns the member index of `params` or `result`.
   json::MemberIndex& index() noexcept { return message_.members_; }
 
-  void add_member(Member member, std::string_view value) {
+  [[gnu::always_inline]] void add_member(Member member, std::string_view value) {
     if (member == Member::other) return;
     // Two JSON readers may disagree about the value of a repeated key, so a gateway must not forward such a
     // message.
@@ -126,9 +134,11 @@ class MessageBuilder {
 
  private:
   static bool is_version(std::string_view value) {
+    return (value.size() == 5 && is_key(value.data(), "\"2.0\"")) || is_escaped_version(value);
+  }
+  [[gnu::noinline]] static bool is_escaped_version(std::string_view value) {
     constexpr std::size_t kMaxSpellingBytes = 6 * 3 + 2;
-    return value == "\"2.0\"" ||
-           (value.size() <= kMaxSpellingBytes && json::View(value).as_string() == "2.0");
+    return value.size() <= kMaxSpellingBytes && json::View(value).as_string() == "2.0";
   }
 
   void set_method(std::string_view value) {
@@ -320,8 +330,35 @@ class FrameReader {
 
 Message Message::parse(Bytes frame, const Limits& limits) {
   Message message;
-  FrameReader(message, std::move(frame), limits).read();
+  if (frame.view().starts_with('{') && frame.view().ends_with('}')) {
+    read_object(std::move(frame), limits, message);
+  } else {
+    FrameReader(message, std::move(frame), limits).read();
+  }
   return message;
+}
+
+// Reads a frame that is one object, at once.
+void Message::read_object(Bytes frame, const Limits& limits, Message& message) {
+  message.frame_ = std::move(frame);
+  json::Scanner scanner(message.frame_.view(), limits.max_depth);
+  json::ObjectScan scan(scanner);
+  MessageBuilder builder(message);
+  std::string_view value;
+  for (bool more = scan.begin_object(); more; more = scan.next_member()) {
+    if (!scan.read_key()) break;
+    const Member member = MessageBuilder::member(scan.key(), scan.escaped());
+    const bool indexed = is_indexed(member) && scan.at_object();
+    if (!(indexed ? scan.read_object(builder.index(), value) : scan.read_value(value))) break;
+    builder.add_member(member, value);
+  }
+  if (!scan.finish()) {
+    message = malformed(scanner.error(), std::move(message.frame_));
+    return;
+  }
+  builder.finish();
+  message.valid_json_ = true;
+  message.line_break_ = scanner.saw_line_break();
 }
 
 Message Message::parse_trusted(Bytes frame, bool one_line) {

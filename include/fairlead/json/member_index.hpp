@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,7 @@ class MemberIndex {
   View find(std::string_view object, std::string_view key) const;
 
  private:
+  friend class ObjectScan;
   static constexpr std::size_t kInlineMembers = 8;  // more members need an allocation
   struct Member {
     std::uint32_t key_offset = 0;  // offsets in the object
@@ -54,7 +56,19 @@ class MemberIndex {
     bool escaped = false;
   };
 
-  void add(const Member& member, bool escaped);
+  void add(const Member& member, bool escaped) {
+    const std::size_t index = count_++;
+    if (index >= kInlineMembers) [[unlikely]]
+      return add_overflow(member, escaped);
+    members_[index] = member;
+    escaped_ = static_cast<std::uint8_t>(escaped_ | unsigned{escaped} << index);
+  }
+  // Adds the member with the index count_ - 1.
+  void add_overflow(const Member& member, bool escaped);
+  // Called after all members of an object of that size were added.
+  void set_complete(std::size_t object_size) noexcept {
+    complete_ = count_ <= kMaxMembers && object_size <= std::numeric_limits<std::uint32_t>::max();
+  }
 
   std::array<Member, kInlineMembers> members_;
   // The members after the first kInlineMembers. Shared by copies; not modified after the first copy.

@@ -110,6 +110,7 @@ class Message {
  private:
   friend class MessageBuilder;
   friend class FrameReader;
+  static void read_object(Bytes frame, const Limits& limits, Message& message);
   json::Raw slice(std::string_view part) const {
     return part.empty() ? json::Raw() : json::Raw::trusted(frame_.part(part), !line_break_);
   }
