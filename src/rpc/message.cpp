@@ -125,11 +125,11 @@ class MessageBuilder {
   }
 
   void finish() {
-    if (!message_.problem_) classify();
+    if (!message_.has_problem()) classify();
   }
 
   void reject(const char* reason) {
-    if (!message_.problem_) message_.problem_ = std::make_shared<const Error>(not_a_message(reason));
+    if (!message_.has_problem()) message_.rare().problem = not_a_message(reason);
   }
 
  private:
@@ -146,7 +146,7 @@ class MessageBuilder {
     if (value.size() > kMaxMethodBytes) return reject("method is over the limit max_method_bytes (65536)");
     message_.method_ = value.substr(1, value.size() - 2);
     if (message_.method_.find('\\') != std::string_view::npos) {
-      message_.unescaped_method_ = std::make_shared<const std::string>(json::unescape(message_.method_));
+      message_.rare().unescaped_method = json::unescape(message_.method_);
     }
   }
 
@@ -255,7 +255,7 @@ class FrameReader {
   bool read_first() {
     if (!reader_ && scanner_.peek() == json::Type::array) {
       scanner_.begin_array();
-      batch_ = std::make_shared<std::vector<Message>>();
+      batch_.emplace();
       return read_batch();
     }
     if (!reader_) reader_.emplace(scanner_, message_.frame_.view(), message_);
@@ -275,10 +275,10 @@ class FrameReader {
       finish_element(batch_->back());
     }
     if (batch_->empty()) {
-      message_.problem_ = std::make_shared<const Error>(not_a_message("an empty batch"));
+      message_.rare().problem = not_a_message("an empty batch");
     } else {
       message_.kind_ = Kind::batch;
-      message_.batch_ = std::move(batch_);
+      message_.rare().batch = std::move(*batch_);
     }
     return true;
   }
@@ -293,9 +293,8 @@ class FrameReader {
   // Rejects a batch with too many messages. The remaining messages are not read one by one, which could take
   // long, but the rest of the frame is validated: a frame that is not JSON must be reported as a parse error.
   bool reject_batch() {
-    message_.problem_ =
-        std::make_shared<const Error>(not_a_message("more messages in a batch than max_batch_messages (" +
-                                                    std::to_string(limits_.max_batch_messages) + ")"));
+    message_.rare().problem = not_a_message("more messages in a batch than max_batch_messages (" +
+                                            std::to_string(limits_.max_batch_messages) + ")");
     scanner_ = json::Scanner(message_.frame_.view(), limits_.max_depth);
     if (pauses_) scanner_.pause_with(*pauses_);
     validating_ = true;
@@ -314,7 +313,7 @@ class FrameReader {
       return;
     }
     message_.valid_json_ = true;
-    if (message_.problem_) message_.kind_ = Kind::malformed;
+    if (message_.has_problem()) message_.kind_ = Kind::malformed;
     message_.line_break_ = scanner_.saw_line_break();
   }
 
@@ -325,8 +324,13 @@ class FrameReader {
   bool validating_ = false;
   std::optional<MessageReader> reader_;  // reads the current message
   std::size_t element_begin_ = 0;        // in a batch: the offset of the current message in the frame
-  std::shared_ptr<std::vector<Message>> batch_;
+  std::optional<std::vector<Message>> batch_;
 };
+
+Message::Rare& Message::rare() {
+  if (!rare_) rare_ = std::make_shared<Rare>();
+  return *rare_;
+}
 
 Message Message::parse(Bytes frame, const Limits& limits) {
   Message message;
@@ -411,7 +415,7 @@ std::optional<Message> MessageParser::step() {
 Message Message::malformed(Error problem, Bytes excerpt) {
   Message message;
   message.frame_ = std::move(excerpt);
-  message.problem_ = std::make_shared<const Error>(with_rpc_code(std::move(problem)));
+  message.rare().problem = with_rpc_code(std::move(problem));
   return message;
 }
 

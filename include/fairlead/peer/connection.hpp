@@ -155,7 +155,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   virtual void release() = 0;
 
   // Adds a message to the inbox.
-  void deliver(rpc::Message message) { inbox_.push(InboxEntry{std::move(message), nullptr}); }
+  void deliver(const rpc::Message& message) { inbox_.emplace(message, nullptr); }
+  void deliver(rpc::Message&& message) { inbox_.emplace(std::move(message), nullptr); }
   // Delivers the message of a frame. A large frame is parsed in steps, one turn each. Messages are received
   // in the order in which they are delivered.
   void deliver_frame(Bytes frame, const Limits& limits);

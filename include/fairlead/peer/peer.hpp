@@ -176,7 +176,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   bool must_pause_reading();
   std::size_t queued_response_bytes();
   bool handle_received();
-  void handle_message(const rpc::Message& message);
+  void handle_message(rpc::Message&& message);
+  void handle_message(const rpc::Message& message) { handle_message(rpc::Message(message)); }
   void handle_input_end(const Error& reason);
   void begin_drain();
 
@@ -213,8 +214,11 @@ class Peer : public std::enable_shared_from_this<Peer> {
   std::optional<Error> start_call(OutgoingCall& call);
   void abandon_call(OutgoingCall& call, const char* reason);
   void cancel_call(std::uint64_t id);
-  void handle_response(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
-  bool finish_call(const rpc::Message& message);
+  void handle_response(rpc::Message&& message, const std::shared_ptr<Batch>& batch);
+  void handle_response(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
+    handle_response(rpc::Message(message), batch);
+  }
+  bool finish_call(rpc::Message&& message);
   bool handle_progress(const rpc::Message& message);
   void report_mismatch(const rpc::Message& message);
   void fail_calls(const Error& reason);
