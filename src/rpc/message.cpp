@@ -332,18 +332,8 @@ Message::Rare& Message::rare() {
   return *rare_;
 }
 
-Message Message::parse(Bytes frame, const Limits& limits) {
-  Message message;
-  if (frame.view().starts_with('{') && frame.view().ends_with('}')) {
-    read_object(std::move(frame), limits, message);
-  } else {
-    FrameReader(message, std::move(frame), limits).read();
-  }
-  return message;
-}
-
 // Reads a frame that is one object, at once.
-void Message::read_object(Bytes frame, const Limits& limits, Message& message) {
+[[gnu::always_inline]] inline void Message::read_object(Bytes frame, const Limits& limits, Message& message) {
   message.frame_ = std::move(frame);
   json::Scanner scanner(message.frame_.view(), limits.max_depth);
   json::ObjectScan scan(scanner);
@@ -363,6 +353,16 @@ void Message::read_object(Bytes frame, const Limits& limits, Message& message) {
   builder.finish();
   message.valid_json_ = true;
   message.line_break_ = scanner.saw_line_break();
+}
+
+Message Message::parse(Bytes frame, const Limits& limits) {
+  Message message;
+  if (frame.view().starts_with('{') && frame.view().ends_with('}')) {
+    read_object(std::move(frame), limits, message);
+  } else {
+    FrameReader(message, std::move(frame), limits).read();
+  }
+  return message;
 }
 
 Message Message::parse_trusted(Bytes frame, bool one_line) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <string_view>
@@ -45,10 +46,29 @@ class MemberIndex {
   friend class ObjectScan;
   static constexpr std::size_t kInlineMembers = 8;  // more members need an allocation
   struct Member {
-    std::uint32_t key_offset = 0;  // offsets in the object
-    std::uint32_t key_size = 0;
-    std::uint32_t value_offset = 0;
-    std::uint32_t value_size = 0;
+    std::uint32_t key_offset;  // offsets in the object
+    std::uint32_t key_size;
+    std::uint32_t value_offset;
+    std::uint32_t value_size;
+  };
+
+  // Not initialized, because that would cost more than the members of most objects. Copied as bytes.
+  class InlineMembers {
+   public:
+    InlineMembers() noexcept {}
+    InlineMembers(const InlineMembers& other) noexcept { copy(other); }
+    InlineMembers& operator=(const InlineMembers& other) noexcept {
+      copy(other);
+      return *this;
+    }
+    Member& operator[](std::size_t index) noexcept { return members_[index]; }
+    const Member& operator[](std::size_t index) const noexcept { return members_[index]; }
+
+   private:
+    void copy(const InlineMembers& other) noexcept {
+      std::memmove(&members_, &other.members_, sizeof(members_));
+    }
+    std::array<Member, kInlineMembers> members_;
   };
 
   struct OverflowMember {
@@ -70,7 +90,7 @@ class MemberIndex {
     complete_ = count_ <= kMaxMembers && object_size <= std::numeric_limits<std::uint32_t>::max();
   }
 
-  std::array<Member, kInlineMembers> members_;
+  InlineMembers members_;
   // The members after the first kInlineMembers. Shared by copies; not modified after the first copy.
   std::shared_ptr<std::vector<OverflowMember>> overflow_;
   std::size_t count_ = 0;
