@@ -169,7 +169,11 @@ inline void replace_line_breaks(char* p, char* end) noexcept {
 #else
 
 template <PlainBytes kPlain>
-inline const char* stop_in_block(const char*, const char*) noexcept {
+inline const char* stop_in_block(const char* p, const char* end) noexcept {
+  if (end - p < kBlockBytes) return nullptr;
+  for (int i = 0; i < kBlockBytes; ++i) {
+    if (!is_plain<kPlain>(p[i])) return p + i;
+  }
   return nullptr;
 }
 
