@@ -46,7 +46,7 @@ MemberIndex MemberIndex::of_prefix(std::string_view text, std::string_view& obje
 View MemberIndex::find(std::string_view object, std::string_view key) const {
   std::string_view found;
   each(object, [&](std::string_view raw_key, bool escaped, std::string_view value) {
-    if (key_equals(raw_key, escaped, key)) found = value;
+    if (escaped ? key_equals(raw_key, escaped, key) : raw_key == key) found = value;
     return true;
   });
   return View(found);
