@@ -1,7 +1,6 @@
 #include "fairlead/json/member_index.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "json/walk.hpp"
@@ -14,13 +13,8 @@ void MemberIndex::Builder::begin(Scanner& scanner) {
   scanner.begin_object();
 }
 
-void MemberIndex::add(const Member& member, bool escaped) {
-  const std::size_t index = count_++;
-  if (index < kInlineMembers) {
-    members_[index] = member;
-    escaped_ = static_cast<std::uint8_t>(escaped_ | (escaped ? 1u << index : 0u));
-    return;
-  }
+void MemberIndex::add_overflow(const Member& member, bool escaped) {
+  const std::size_t index = count_ - 1;
   if (index > kMaxMembers) return;
   if (index == kMaxMembers) return overflow_.reset();
   if (!overflow_) overflow_ = std::make_shared<std::vector<OverflowMember>>();
@@ -42,7 +36,7 @@ MemberIndex MemberIndex::of_prefix(std::string_view text, std::string_view& obje
   while (index.count_ <= kMaxMembers && walk.next())
     index.add(Member{offset(walk.key()), size(walk.key()), offset(walk.value()), size(walk.value())},
               walk.escaped());
-  index.complete_ = index.count_ <= kMaxMembers && text.size() <= std::numeric_limits<std::uint32_t>::max();
+  index.set_complete(text.size());
   const char* const end = text.data() + text.size();
   const char* const after = index.complete_ ? walk.rest().data() + 1 : skip_container(text.data(), end);
   object = text.substr(0, static_cast<std::size_t>(std::min(after, end) - text.data()));
@@ -52,7 +46,7 @@ MemberIndex MemberIndex::of_prefix(std::string_view text, std::string_view& obje
 View MemberIndex::find(std::string_view object, std::string_view key) const {
   std::string_view found;
   each(object, [&](std::string_view raw_key, bool escaped, std::string_view value) {
-    if (key_equals(raw_key, escaped, key)) found = value;
+    if (escaped ? key_equals(raw_key, escaped, key) : raw_key == key) found = value;
     return true;
   });
   return View(found);
@@ -71,8 +65,7 @@ bool MemberIndex::Builder::scan(Scanner& scanner, std::string_view& object) {
   }
   if (scanner.failed() || scanner.paused()) return false;
   object = text_.substr(object_offset_, scanner.offset() - object_offset_);
-  index_.complete_ =
-      index_.count_ <= kMaxMembers && object.size() <= std::numeric_limits<std::uint32_t>::max();
+  index_.set_complete(object.size());
   return true;
 }
 

@@ -31,7 +31,7 @@ Members::Members(const MemberIndex& index, View object, std::initializer_list<st
 
 void Members::add(std::string_view raw_key, bool escaped, std::string_view value) {
   for (auto& [key, found] : found_) {
-    if (key_equals(raw_key, escaped, key)) found = View(value);
+    if (escaped ? key_equals(raw_key, escaped, key) : raw_key == key) found = View(value);
   }
 }
 

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
-#include "json/characters.hpp"
-#include "json/text_scan.hpp"
+#include "json/scanner_inline.hpp"
 #include "json/utf8.hpp"
 
 namespace fairlead::json {
@@ -45,21 +44,6 @@ Type type_of(std::string_view value) noexcept {
   return value.empty() ? Type::null : type_by_first_byte(value.front()).value_or(Type::null);
 }
 
-inline bool Scanner::fail(const char* position, Problem problem) noexcept {
-  problem_ = problem;
-  p_ = position;
-  return false;
-}
-
-// Skips white space and returns the byte after it, or NUL at the end. JSON allows NUL nowhere, so callers
-// need not distinguish the end from a NUL byte. Usually there is no white space, or one space.
-[[gnu::always_inline]] inline char Scanner::next_token(const char*& p) noexcept {
-  if (p != end_ && static_cast<unsigned char>(*p) > ' ') return *p;
-  if (end_ - p >= 2 && p[0] == ' ' && static_cast<unsigned char>(p[1]) > ' ') return *++p;
-  p = skip_space(p);
-  return byte_at(p);
-}
-
 const char* Scanner::skip_space(const char* p) noexcept {
   return skip_white_space(p, end_, line_break_);
 }
@@ -87,53 +71,55 @@ inline const char* Scanner::scan_escape(const char* p) noexcept {
   return p + 1;
 }
 
-// Returns the first byte from `p` on that is not plain, or the end. Most strings are short, so the stops of
-// 64 bytes are computed at once and cached: finding the end of a string then costs a shift and a count of
-// zeros, and the processor can compute the stops before it knows where the previous string ends.
-[[gnu::always_inline]] inline const char* Scanner::find_stop(const char* p) noexcept {
-  const auto ahead = static_cast<std::size_t>(p - window_);
-  if (ahead < kWindowBytes) {
-    if (const std::uint64_t stops = stops_ >> ahead; stops != 0) return p + std::countr_zero(stops);
-  }
-  return find_stop_beyond(p, ahead);
+// Continues find_stop() after the cached window. The next window begins where the cached one ends, so that it
+// does not depend on `p`, unless `p` is far behind it.
+const char* Scanner::find_stop_beyond(const char* p, std::size_t ahead) noexcept {
+  const char* const window = ahead < 2 * kWindowBytes ? window_ + kWindowBytes : p;
+  return utf8_checked_ ? find_stop_from<PlainBytes::utf8>(window, p)
+                       : find_stop_from<PlainBytes::ascii>(window, p);
 }
 
-// Continues find_stop() after the cached window. Windows begin at multiples of 64 from the beginning of the
-// text.
-const char* Scanner::find_stop_beyond(const char* p, std::size_t ahead) noexcept {
-  const char* window = window_ + kWindowBytes;
-  if (ahead >= 2 * kWindowBytes) window = begin_ + ((p - begin_) & -kWindowBytes);
-  for (;;) {
-    window_ = window;
-    stops_ = utf8_checked_ ? window_stops<PlainBytes::utf8>(begin_, window, end_)
-                           : window_stops<PlainBytes::ascii>(begin_, window, end_);
-    if (p < window) p = window;
-    if (const std::uint64_t stops = stops_ >> (p - window); stops != 0) return p + std::countr_zero(stops);
-    window = utf8_checked_ ? skip_plain_windows<PlainBytes::utf8>(window + kWindowBytes, end_)
-                           : skip_plain_windows<PlainBytes::ascii>(window + kWindowBytes, end_);
+// Finds the first stop at or after both `window` and `p`, and caches the window that contains it.
+template <PlainBytes kPlain>
+[[gnu::always_inline]] inline const char* Scanner::find_stop_from(const char* window,
+                                                                  const char* p) noexcept {
+  p = std::max(p, window);
+  std::uint64_t stops = window_stops<kPlain>(begin_, window, end_);
+  std::uint64_t stops_ahead = stops >> (p - window);
+  if (stops_ahead == 0) {
+    p = window = skip_plain_windows<kPlain>(window + kWindowBytes, end_);
+    stops_ahead = stops = window_stops<kPlain>(begin_, window, end_);
   }
+  window_ = window;
+  stops_ = stops;
+  return p + std::countr_zero(stops_ahead);
+}
+
+template <Scanner::Mode kMode>
+[[gnu::always_inline]] inline char Scanner::next_token_in(const char*& p) noexcept {
+  return kMode == Mode::small ? next_token_inside(p) : next_token(p);
 }
 
 // Returns the first stop in the string whose opening quote is at `p`. If the scan paused inside the string,
 // returns the stop at which it paused.
-template <bool kPauses>
+template <Scanner::Mode kMode>
 [[gnu::always_inline]] inline const char* Scanner::first_stop(const char* p) noexcept {
-  if constexpr (kPauses) {
+  if constexpr (kMode == Mode::pausing) {
     if (pauses_->string_pos_ != nullptr) return std::exchange(pauses_->string_pos_, nullptr);
   }
-  return find_stop(p + 1);
+  return kMode == Mode::small ? find_near_stop(p + 1) : find_stop(p + 1);
 }
 
 // REQUIRES: `p` is at the opening quote.
-template <bool kPauses>
+template <Scanner::Mode kMode>
 [[gnu::always_inline]] inline const char* Scanner::scan_string(const char* p) noexcept {
-  p = first_stop<kPauses>(p);
+  p = first_stop<kMode>(p);
   if (p != end_ && *p == '"') return p + 1;
-  return scan_string_rest<kPauses>(p);
+  return scan_string_rest < kMode == Mode::pausing ? kMode : Mode::whole > (p);
 }
 
 // REQUIRES: `p` is at the first byte of the string that is not plain.
-template <bool kPauses>
+template <Scanner::Mode kMode>
 const char* Scanner::scan_string_rest(const char* p) noexcept {
   while (p != end_ && *p != '"') {
     if (*p == '\\') {
@@ -146,7 +132,7 @@ const char* Scanner::scan_string_rest(const char* p) noexcept {
       return nullptr;
     }
     p = find_stop(p);
-    if constexpr (kPauses) {
+    if constexpr (kMode == Mode::pausing) {
       if (p >= pauses_->pause_at_ && p != end_) return pauses_->string_pos_ = pauses_->pause_at_ = p, nullptr;
     }
   }
@@ -181,24 +167,6 @@ const char* Scanner::scan_any_number(const char* p) noexcept {
   return scan_digits(p);
 }
 
-// REQUIRES: `c` is the byte at `p`. Handles most numbers (up to seven digits, optionally a point and up to
-// six more digits) without a loop, because the processor cannot predict how often a loop over digits repeats.
-[[gnu::always_inline]] inline const char* Scanner::scan_number(const char* p, char c) noexcept {
-  if constexpr (std::endian::native == std::endian::little) {
-    if (end_ - p >= 2 && c != '-' && (p[1] == ',' || p[1] == ']')) return p + 1;
-    if (end_ - p >= 16 && c > '0') {
-      const int whole = count_digits(p);
-      if (whole < 8 && p[whole] != '.' && (p[whole] | 0x20) != 'e') return p + whole;
-      if (whole < 8 && p[whole] == '.') {
-        const int part = count_digits(p + whole + 1);
-        const char* after = p + whole + 1 + part;
-        if (part > 0 && part < 7 && (*after | 0x20) != 'e') return after;
-      }
-    }
-  }
-  return scan_any_number(p);
-}
-
 [[gnu::always_inline]] inline const char* Scanner::scan_literal(const char* p,
                                                                 std::string_view literal) noexcept {
   if (static_cast<std::size_t>(end_ - p) >= literal.size() &&
@@ -213,9 +181,9 @@ const char* Scanner::scan_any_number(const char* p) noexcept {
 }
 
 // REQUIRES: `c` is the byte at `p`.
-template <bool kPauses>
+template <Scanner::Mode kMode>
 [[gnu::always_inline]] inline const char* Scanner::scan_scalar(const char* p, char c) noexcept {
-  if (c == '"') return scan_string<kPauses>(p);
+  if (c == '"') return scan_string<kMode>(p);
   if (is_digit(c) || c == '-') return scan_number(p, c);
   if (c == 't') return scan_literal(p, "true");
   if (c == 'f') return scan_literal(p, "false");
@@ -225,17 +193,18 @@ template <bool kPauses>
 
 // Scans a key and the colon, and returns the position of the value. `c` is the byte at `p`; it is set to the
 // first byte of the value.
-template <bool kPauses>
+template <Scanner::Mode kMode>
 [[gnu::always_inline]] inline const char* Scanner::scan_key(const char* p, char& c) noexcept {
   if (c != '"') return fail(p, Problem::unexpected), nullptr;
-  p = first_stop<kPauses>(p);
-  if (end_ - p > 2 && p[0] == '"' && p[1] == ':') {  // the common case: no escape, no white space
+  p = first_stop<kMode>(p);
+  if ((kMode == Mode::small ? p != end_ : end_ - p > 2) && p[0] == '"' &&
+      p[1] == ':') {  // the common case: no escape, no white space
     p += 2;
     c = *p;
     if (static_cast<unsigned char>(c) <= ' ') c = next_token(p);
     return p;
   }
-  p = scan_string_rest<kPauses>(p);
+  p = scan_string_rest < kMode == Mode::pausing ? kMode : Mode::whole > (p);
   if (p == nullptr) return nullptr;
   if (next_token(p) != ':') return fail(p, Problem::unexpected), nullptr;
   ++p;
@@ -246,15 +215,15 @@ template <bool kPauses>
 // REQUIRES: `p` is at an opening bracket. Each iteration handles one value, and its key in an object. If the
 // value is a container, the iteration opens it; otherwise it scans the value and closes the containers that
 // end after it. The scan pauses before a value or inside a string.
-template <bool kPauses>
+template <Scanner::Mode kMode>
 const char* Scanner::scan_container(const char* p) {
   const std::size_t max_depth = max_depth_ - depth_;
   std::size_t depth = 0;
   std::uint64_t objects = 0;  // a bit for each of the innermost 64 containers, lowest first: 1 for an object
-  OuterLevels outer;
+  std::conditional_t<kMode == Mode::small, SmallOuterLevels, OuterLevels> outer;
   char close = 0;  // the closing bracket of the innermost container
   bool after_key = false;
-  if constexpr (kPauses) {
+  if constexpr (kMode == Mode::pausing) {
     if (pauses_->depth_ != 0) {
       depth = std::exchange(pauses_->depth_, 0);
       objects = pauses_->objects_;
@@ -265,19 +234,19 @@ const char* Scanner::scan_container(const char* p) {
   }
   const auto save_state = [&]([[maybe_unused]] const char* token,
                               [[maybe_unused]] bool key_scanned) -> const char* {
-    if constexpr (kPauses) {
+    if constexpr (kMode == Mode::pausing) {
       if (!failed()) pauses_->save(token, key_scanned, depth, objects, std::move(outer));
     }
     return nullptr;
   };
-  char c = byte_at(p);
+  char c = kMode == Mode::small ? *p : byte_at(p);
   for (;;) {
     const char* token = p;
-    if constexpr (kPauses) {
+    if constexpr (kMode == Mode::pausing) {
       if (p >= pauses_->pause_at_ && p != end_) return pauses_->pause_at_ = p, save_state(token, false);
     }
-    if (close == '}' && !(kPauses && after_key)) {
-      p = scan_key<kPauses>(p, c);
+    if (close == '}' && !(kMode == Mode::pausing && after_key)) {
+      p = scan_key<kMode>(p, c);
       if (p == nullptr) return save_state(token, false);
     }
     after_key = false;
@@ -288,13 +257,13 @@ const char* Scanner::scan_container(const char* p) {
       objects = objects << 1 | (c == '{');
       close = closing_bracket(c);
       ++p;
-      c = next_token(p);
+      c = next_token_in<kMode>(p);
       if (c != close) continue;
     } else {
       token = p;
-      p = scan_scalar<kPauses>(p, c);
+      p = scan_scalar<kMode>(p, c);
       if (p == nullptr) return save_state(token, close == '}');
-      c = next_token(p);
+      c = next_token_in<kMode>(p);
     }
     while (c == close) {
       ++p;
@@ -305,8 +274,40 @@ const char* Scanner::scan_container(const char* p) {
     }
     if (c != ',') return fail(p, Problem::unexpected), nullptr;
     ++p;
-    c = next_token(p);
+    c = next_token_in<kMode>(p);
   }
+}
+
+const char* Scanner::scan_unusual_key(const char* from, std::string_view& key, bool& escaped) noexcept {
+  saw_escape_ = false;
+  const char* p = scan_string<Mode::small>(from - 1);
+  if (p == nullptr) return nullptr;
+  key = std::string_view(from, static_cast<std::size_t>(p - 1 - from));
+  escaped = saw_escape_;
+  if (next_token(p) != ':') return fail(p, Problem::unexpected), nullptr;
+  ++p;
+  next_token(p);
+  return p;
+}
+
+// Continues find_near_stop() if no stop is in the first block.
+const char* Scanner::find_far_stop(const char* p) noexcept {
+  constexpr int kMaxBlocks = 8;  // the stops of a longer string are found window by window
+  for (int i = 0; i < kMaxBlocks && end_ - p >= kBlockBytes; ++i, p += kBlockBytes) {
+    if (const char* const stop = stop_in_block<PlainBytes::ascii>(p, end_)) return stop;
+  }
+  if (end_ - p >= kBlockBytes) return find_stop(p);
+  return p + std::countr_zero(window_stops<PlainBytes::ascii>(begin_, p, end_));
+}
+
+const char* Scanner::scan_long_string(const char* quote) noexcept {
+  return scan_string<Mode::small>(quote);
+}
+
+const char* Scanner::scan_other_value(const char* p, char c) noexcept {
+  if (c != '{' && c != '[') return scan_scalar<Mode::small>(p, c);
+  const bool small = end_ - p <= static_cast<std::ptrdiff_t>(SmallOuterLevels::kMaxTextBytes);
+  return small ? scan_container<Mode::small>(p) : scan_container<Mode::whole>(p);
 }
 
 bool Scanner::value(std::string_view& out) {
@@ -315,7 +316,8 @@ bool Scanner::value(std::string_view& out) {
     return value_with_pauses(out);
   const char* from = p_;
   const char c = next_token(from);
-  const char* to = c == '{' || c == '[' ? scan_container<false>(from) : scan_scalar<false>(from, c);
+  const char* to =
+      c == '{' || c == '[' ? scan_container<Mode::whole>(from) : scan_scalar<Mode::whole>(from, c);
   if (to == nullptr) return false;
   out = std::string_view(from, static_cast<std::size_t>(to - from));
   p_ = to;
@@ -328,8 +330,8 @@ bool Scanner::value(std::string_view& out) {
   const char* from = resumes ? std::exchange(pauses_->value_begin_, nullptr) : p_;
   const char c = next_token(from);
   const bool container = c == '{' || c == '[';
-  const char* to =
-      container ? scan_container<true>(resumes ? pauses_->token_ : from) : scan_scalar<true>(from, c);
+  const char* to = container ? scan_container<Mode::pausing>(resumes ? pauses_->token_ : from)
+                             : scan_scalar<Mode::pausing>(from, c);
   if (to == nullptr) {
     if (!failed()) pauses_->value_begin_ = from;
     return false;
@@ -395,7 +397,7 @@ bool Scanner::next_member(std::string_view& key, bool& escaped) {
   if (next_token(p) != '"') return fail(p, Problem::unexpected);
   const char* const from = p + 1;
   saw_escape_ = false;
-  p = scan_string<false>(p);
+  p = scan_string<Mode::whole>(p);
   if (p == nullptr) return false;
   key = std::string_view(from, static_cast<std::size_t>(p - 1 - from));
   escaped = saw_escape_;
@@ -418,7 +420,7 @@ bool Scanner::next_member(std::string_view& key, bool& escaped) {
     if (next_token(p) != '"') return fail(p, Problem::unexpected);
     saw_escape_ = false;
   }
-  const char* const after = scan_string<true>(p);
+  const char* const after = scan_string<Mode::pausing>(p);
   if (after == nullptr && !failed()) pauses_->value_begin_ = p;
   return end_key(p, after, key, escaped);
 }

@@ -21,6 +21,7 @@ namespace fairlead::json {
 enum class PlainBytes : std::uint8_t { ascii, utf8 };
 
 inline constexpr std::ptrdiff_t kWindowBytes = 64;  // bytes for which one mask has the stops
+inline constexpr int kBlockBytes = 16;              // bytes that are loaded at once
 
 template <PlainBytes kPlain>
 constexpr bool is_plain(char c) noexcept {
@@ -56,14 +57,14 @@ inline __m128i load_block(const char* p) noexcept {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
 }
 
-// Returns a block in which all bits of a byte are set if it is not plain.
+// Returns a block in which the highest bit of a byte is set if it is not plain.
 template <PlainBytes kPlain>
 inline __m128i not_plain(__m128i block) noexcept {
   const __m128i quote = _mm_cmpeq_epi8(block, _mm_set1_epi8('"'));
   const __m128i backslash = _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'));
-  // As signed numbers, bytes over 0x7f are also less than 0x20: one comparison finds both.
+  // As signed numbers, bytes over 0x7f are also less than 0x20: one subtraction finds both.
   const __m128i low = kPlain == PlainBytes::ascii
-                          ? _mm_cmplt_epi8(block, _mm_set1_epi8(0x20))
+                          ? _mm_subs_epi8(block, _mm_set1_epi8(0x20))
                           : _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1f)), block);
   return _mm_or_si128(_mm_or_si128(quote, backslash), low);
 }
@@ -77,7 +78,16 @@ inline std::uint64_t block_stops(const char* p) noexcept {
   return bits_of(not_plain<kPlain>(load_block(p)));
 }
 
-// Skips whole windows without a stop. Tests each window with one comparison.
+// Returns the first stop of the block at `p`. Returns null if it has none, and if less than a block is left.
+template <PlainBytes kPlain>
+[[gnu::always_inline]] inline const char* stop_in_block(const char* p, const char* end) noexcept {
+  if (end - p < kBlockBytes) return nullptr;
+  const std::uint64_t stops = block_stops<kPlain>(p);
+  return stops != 0 ? p + std::countr_zero(stops) : nullptr;
+}
+
+// Skips whole windows without a stop, so that the window after them has one. Tests each window with one
+// comparison.
 template <PlainBytes kPlain>
 inline const char* skip_plain_windows(const char* p, const char* end) noexcept {
   while (end - p >= kWindowBytes) {
@@ -91,29 +101,38 @@ inline const char* skip_plain_windows(const char* p, const char* end) noexcept {
   return p;
 }
 
-// Computes the stops of the last window of a text; bytes beyond `end` count as stops. The last block is
-// loaded so that it ends where the text ends, and then shifted into place.
+// Computes the stops of a whole window.
+template <PlainBytes kPlain>
+inline std::uint64_t whole_window_stops(const char* p) noexcept {
+  return block_stops<kPlain>(p) | (block_stops<kPlain>(p + 16) << 16) | (block_stops<kPlain>(p + 32) << 32) |
+         (block_stops<kPlain>(p + 48) << 48);
+}
+
+// Computes the stops of the last window of a text; bytes beyond `end` count as stops. If the text is long
+// enough, the window or block is loaded so that it ends where the text ends, and then shifted into place.
 template <PlainBytes kPlain>
 inline std::uint64_t last_window_stops(const char* begin, const char* p, const char* end) noexcept {
+  int rest = static_cast<int>(end - p);
+  if (rest == 0) return ~std::uint64_t{0};
+  const std::uint64_t beyond = ~std::uint64_t{0} << rest;
+  if (rest < kBlockBytes && end - begin >= kBlockBytes)
+    return (block_stops<kPlain>(end - kBlockBytes) >> (kBlockBytes - rest)) | beyond;
+  if (end - begin >= kWindowBytes)
+    return (whole_window_stops<kPlain>(end - kWindowBytes) >> (kWindowBytes - rest)) | beyond;
   std::uint64_t stops = 0;
   int shift = 0;
-  for (; end - p >= 16; p += 16, shift += 16) stops |= block_stops<kPlain>(p) << shift;
-  const int rest = static_cast<int>(end - p);
-  if (end - begin >= 16) {
-    stops |= (block_stops<kPlain>(end - 16) >> (16 - rest)) << shift;
-  } else {
-    for (int i = 0; i < rest; ++i) stops |= std::uint64_t{!is_plain<kPlain>(p[i])} << (shift + i);
-  }
-  return stops | (~std::uint64_t{0} << (shift + rest));
+  for (; rest >= 16; p += 16, rest -= 16, shift += 16) stops |= block_stops<kPlain>(p) << shift;
+  if (end - begin >= kBlockBytes)
+    return stops | ((block_stops<kPlain>(end - kBlockBytes) >> (kBlockBytes - rest)) << shift) | beyond;
+  for (int i = 0; i < rest; ++i) stops |= std::uint64_t{!is_plain<kPlain>(p[i])} << (shift + i);
+  return stops | beyond;
 }
 
 // Returns a mask in which bit i is set if p[i] is not plain or lies beyond `end`. REQUIRES: begin <= p <=
 // end.
 template <PlainBytes kPlain>
 inline std::uint64_t window_stops(const char* begin, const char* p, const char* end) noexcept {
-  if (end - p < kWindowBytes) return last_window_stops<kPlain>(begin, p, end);
-  return block_stops<kPlain>(p) | (block_stops<kPlain>(p + 16) << 16) | (block_stops<kPlain>(p + 32) << 32) |
-         (block_stops<kPlain>(p + 48) << 48);
+  return end - p < kWindowBytes ? last_window_stops<kPlain>(begin, p, end) : whole_window_stops<kPlain>(p);
 }
 
 // Returns the first byte from `p` on that is not white space, or `end`. Sets `line_break` if it skips a CR or
@@ -149,6 +168,15 @@ inline void replace_line_breaks(char* p, char* end) noexcept {
 
 #else
 
+template <PlainBytes kPlain>
+inline const char* stop_in_block(const char* p, const char* end) noexcept {
+  if (end - p < kBlockBytes) return nullptr;
+  for (int i = 0; i < kBlockBytes; ++i) {
+    if (!is_plain<kPlain>(p[i])) return p + i;
+  }
+  return nullptr;
+}
+
 inline void replace_line_breaks(char* p, char* end) noexcept {
   for (; p != end; ++p) *p = *p == '\n' || *p == '\r' ? ' ' : *p;
 }
@@ -159,7 +187,8 @@ inline const char* skip_white_space(const char* p, const char* end, bool& line_b
 }
 
 template <PlainBytes kPlain>
-inline const char* skip_plain_windows(const char* p, const char*) noexcept {
+inline const char* skip_plain_windows(const char* p, const char* end) noexcept {
+  while (p != end && is_plain<kPlain>(*p)) ++p;
   return p;
 }
 
@@ -178,11 +207,12 @@ inline std::uint64_t window_stops(const char*, const char* p, const char* end) n
 template <PlainBytes kPlain>
 inline const char* skip_plain(const char* p, const char* end) noexcept {
   const char* const begin = p;
-  for (;;) {
-    const std::uint64_t stops = window_stops<kPlain>(begin, p, end);
-    if (stops != 0) return p + std::countr_zero(stops);
+  std::uint64_t stops = window_stops<kPlain>(begin, p, end);
+  if (stops == 0) {
     p = skip_plain_windows<kPlain>(p + kWindowBytes, end);
+    stops = window_stops<kPlain>(begin, p, end);
   }
+  return p + std::countr_zero(stops);
 }
 
 }  // namespace fairlead::json

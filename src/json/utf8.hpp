@@ -31,12 +31,12 @@ inline int utf8_length(const char* p, const char* end) noexcept {
 inline const char* find_invalid_utf8(const char* p, const char* end) noexcept {
 #if defined(FAIRLEAD_UTF8_SIMD)
   // Validates block by block, so that only the block with the error is searched byte by byte.
-  constexpr std::ptrdiff_t kBlockBytes = 16 << 10;
+  constexpr std::ptrdiff_t kCheckedBytes = 16 << 10;
   const bool fast = __builtin_cpu_supports("ssse3");
   while (fast && p != end) {
     const char* to = end;
-    if (end - p > kBlockBytes) {
-      to = p + kBlockBytes;
+    if (end - p > kCheckedBytes) {
+      to = p + kCheckedBytes;
       for (int i = 0; i < 3 && (*to & 0xc0) == 0x80; ++i) --to;  // does not split a sequence
     }
     if (!utf8_simd::is_valid(p, to)) break;

@@ -17,14 +17,6 @@ namespace {
 
 constexpr std::uint32_t kReplacementCharacter = 0xfffd;
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  if (!text.empty() && !is_space(text.front()) && !is_space(text.back())) return text;
-  const std::size_t from = text.find_first_not_of(kSpace);
-  if (from == std::string_view::npos) return {};
-  return text.substr(from, text.find_last_not_of(kSpace) - from + 1);
-}
-
 // A number as significant digits (without leading and trailing zeros) and an exponent. Exact for any
 // magnitude, but stores only as many digits as an int64 can have.
 struct SignificantDigits {
@@ -138,7 +130,12 @@ void unescape_to(std::string& out, std::string_view content) {
 
 }  // namespace
 
-View::View(std::string_view text) noexcept : text_(trimmed(text)) {}
+std::string_view View::trimmed(std::string_view text) noexcept {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t from = text.find_first_not_of(kSpace);
+  if (from == std::string_view::npos) return {};
+  return text.substr(from, text.find_last_not_of(kSpace) - from + 1);
+}
 
 View View::operator[](std::string_view key) const {
   std::string_view found;

@@ -19,12 +19,16 @@ const char* find_closing_quote_by_windows(const char* p, const char* end, bool& 
 inline const char* find_closing_quote(const char* p, const char* end, bool& escaped) noexcept {
   constexpr int kShort = 16;
 #if defined(__SSE2__) && !defined(FAIRLEAD_NO_SIMD)
-  if (end - p >= kShort) {
+  constexpr int kMaxBlocks = 4;
+  for (int blocks = 0; end - p >= kBlockBytes; ++blocks, p += kBlockBytes) {
+    if (blocks == kMaxBlocks) return find_closing_quote_by_windows(p, end, escaped);
     const __m128i block = load_block(p);
-    const std::uint64_t quotes = bits_of(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')));
-    const std::uint64_t backslashes = bits_of(_mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
-    if ((quotes | backslashes) == 0) return find_closing_quote_by_windows(p + kShort, end, escaped);
-    if (quotes != 0 && ((quotes - 1) & ~quotes & backslashes) == 0) return p + std::countr_zero(quotes);
+    const __m128i quotes = _mm_cmpeq_epi8(block, _mm_set1_epi8('"'));
+    const std::uint64_t stops = bits_of(_mm_or_si128(quotes, _mm_cmpeq_epi8(block, _mm_set1_epi8('\\'))));
+    if (stops == 0) continue;
+    const char* const stop = p + std::countr_zero(stops);
+    if (*stop == '"') return stop;
+    break;
   }
 #endif
   for (int i = 0; i < kShort && p < end; ++i, ++p) {
@@ -37,8 +41,13 @@ inline const char* find_closing_quote(const char* p, const char* end, bool& esca
   return find_closing_quote_by_windows(p, end, escaped);
 }
 
+// Between the tokens of valid JSON, a byte in this range is white space.
+constexpr bool is_space_or_control(char c) noexcept {
+  return static_cast<unsigned char>(c) <= ' ';
+}
+
 inline const char* skip_space(const char* p, const char* end) noexcept {
-  while (p < end && is_space(*p)) ++p;
+  while (p < end && is_space_or_control(*p)) ++p;
   return p;
 }
 
@@ -47,7 +56,7 @@ inline const char* skip_value(const char* p, const char* end) noexcept {
   bool escaped = false;
   if (*p == '"') return find_closing_quote(p + 1, end, escaped) + 1;
   if (*p == '{' || *p == '[') return skip_container(p, end);
-  while (p < end && *p != ',' && *p != '}' && *p != ']' && !is_space(*p)) ++p;
+  while (p < end && *p != ',' && *p != '}' && *p != ']' && !is_space_or_control(*p)) ++p;
   return p;
 }
 
@@ -67,7 +76,7 @@ class MemberWalk {
   // The same in two steps, for a caller that finds the end of the value itself. After next_key(), rest()
   // begins with the value; the caller then calls set_value_end() with the position after the value.
   bool next_key() noexcept {
-    while (p_ < end_ && (is_space(*p_) || *p_ == ',')) ++p_;
+    while (p_ < end_ && (is_space_or_control(*p_) || *p_ == ',')) ++p_;
     if (p_ >= end_ || *p_ == '}') return false;
     const char* const key = p_ + 1;
     escaped_ = false;
@@ -104,7 +113,7 @@ class ElementWalk {
       : p_(text.data() + 1), end_(text.data() + text.size() - 1) {}
 
   bool next() noexcept {
-    while (p_ < end_ && (is_space(*p_) || *p_ == ',')) ++p_;
+    while (p_ < end_ && (is_space_or_control(*p_) || *p_ == ',')) ++p_;
     if (p_ >= end_) return false;
     const char* const value = p_;
     p_ = skip_value(p_, end_);

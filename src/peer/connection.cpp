@@ -32,7 +32,7 @@ Task<void> Connection::wait_closed() {
 void Connection::deliver_frame(Bytes frame, const Limits& limits) {
   if (frame.size() <= rpc::MessageParser::kBytesPerStep)
     return deliver(rpc::Message::parse(std::move(frame), limits));
-  inbox_.push(InboxEntry{rpc::Message(), std::make_shared<rpc::MessageParser>(std::move(frame), limits)});
+  inbox_.emplace(rpc::Message(), std::make_shared<rpc::MessageParser>(std::move(frame), limits));
   schedule_parse_step();
 }
 

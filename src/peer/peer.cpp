@@ -55,7 +55,7 @@ std::shared_ptr<Peer> Peer::start(std::shared_ptr<Connection> connection,
     if (const auto self = weak.lock()) self->handle_call_failure(id, std::move(reason));
   });
   peer->connection_->set_receive_now(
-      [raw = peer.get()](const rpc::Message& message) { return raw->receive_now(message); });
+      [raw = peer.get()](rpc::Message&& message) { return raw->receive_now(std::move(message)); });
   peer->loop().spawn(read_loop(peer));
   return peer;
 }
@@ -84,17 +84,17 @@ Task<void> Peer::read_loop(std::shared_ptr<Peer> self) {
 
 // Handles the next message, or the end of the input. Returns whether to continue reading.
 bool Peer::handle_received() {
-  const Result<rpc::Message> message = connection_->pop_received();
-  if (message) handle_message(*message);
+  Result<rpc::Message> message = connection_->pop_received();
+  if (message) handle_message(std::move(*message));
   const bool ended = !message || close_reason_;
   if (ended) handle_input_end(message ? *close_reason_ : message.error());
   return !ended;
 }
 
-bool Peer::receive_now(const rpc::Message& message) {
+bool Peer::receive_now(rpc::Message&& message) {
   const bool may_end_input = message.is(rpc::Kind::batch) || message.is(rpc::Kind::malformed);
   if (may_end_input || handled_in_turn_ >= kMessagesPerTurn || must_pause_reading()) return false;
-  handle_message(message);
+  handle_message(std::move(message));
   return true;
 }
 
@@ -138,14 +138,14 @@ std::size_t Peer::queued_response_bytes() {
   return queued_responses_.unwritten_bytes(queued - std::min<std::uint64_t>(queued, connection_->backlog()));
 }
 
-void Peer::handle_message(const rpc::Message& message) {
+void Peer::handle_message(rpc::Message&& message) {
   ++handled_in_turn_;
   if (!message.is(rpc::Kind::malformed)) consecutive_malformed_frames_ = 0;
   switch (message.kind()) {
-    case rpc::Kind::request: return handle_request(message, nullptr);
+    case rpc::Kind::request: return handle_request(std::move(message), nullptr);
     case rpc::Kind::notification: return handle_notification(message);
     case rpc::Kind::response:
-    case rpc::Kind::error: return handle_response(message, nullptr);
+    case rpc::Kind::error: return handle_response(std::move(message), nullptr);
     case rpc::Kind::batch: return handle_batch(message);
     case rpc::Kind::malformed: return handle_malformed(message, nullptr);
   }

@@ -139,8 +139,8 @@ void Peer::send_cancel(std::uint64_t id, const char* reason) {
   static_cast<void>(post_notification(dialect.cancel_method, std::move(params).finish()));
 }
 
-void Peer::handle_response(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
-  if (finish_call(message)) {
+void Peer::handle_response(rpc::Message&& message, const std::shared_ptr<Batch>& batch) {
+  if (finish_call(std::move(message))) {
     if (batch) finish_without_response(*batch);
   } else if (message.lacks_result() && options_.malformed_frames == MalformedFramePolicy::respond) {
     ++stats_.malformed_frames;
@@ -151,13 +151,14 @@ void Peer::handle_response(const rpc::Message& message, const std::shared_ptr<Ba
   }
 }
 
-// Finishes the call with the id of the response. Returns false if the response belongs to no call; a response
-// to an abandoned call is dropped, and the function returns true.
-bool Peer::finish_call(const rpc::Message& message) {
+// Finishes the call with the id of the response, and moves the response to it. Returns false, and leaves the
+// response unchanged, if it belongs to no call; a response to an abandoned call is dropped, and the function
+// returns true.
+bool Peer::finish_call(rpc::Message&& message) {
   const std::optional<std::uint64_t> id = rpc::parse_call_id(message.id());
   if (!id) return false;
   if (rpc::PendingCall* call = in_flight_.remove(*id)) {
-    call->finish(message);
+    call->finish(std::move(message));
     return true;
   }
   if (!in_flight_.erase_abandoned(*id)) return false;

@@ -43,7 +43,7 @@ void Request::progress(const json::Raw& value) const {
       peer_->post_notification(dialect.progress_method, std::move(params).finish(), RelatedRequest{id()}));
 }
 
-void Peer::handle_request(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
+void Peer::handle_request(rpc::Message&& message, const std::shared_ptr<Batch>& batch) {
   ++stats_.requests;
   if (callbacks_.ignore_request && callbacks_.ignore_request(message)) return ignore(message, batch);
   if (batch && message.method() == options_.dialect.never_in_batch) {
@@ -61,7 +61,7 @@ void Peer::handle_request(const rpc::Message& message, const std::shared_ptr<Bat
   if (shutting_down_) return reject(message, busy_error("the server is shutting down"), batch);
   const Methods::Handler* handler = methods_->find(message.method());
   if (!handler) return reject(message, rpc::method_not_found(message.method()), batch);
-  if (!handler->plain || handler->blocking) return start_serving(*handler, message, batch);
+  if (!handler->plain || handler->blocking) return start_serving(*handler, std::move(message), batch);
   const bool logged = options_.log.enabled(options_.request_log_level);
   const Clock::time_point started = logged ? Clock::now() : Clock::time_point();
   const Answer result = run_plain(*handler, Request(shared_from_this(), message));
@@ -90,7 +90,7 @@ Answer Peer::run_plain(const Methods::Handler& handler, const Request& request) 
   return Error::rpc(rpc::kInternalError, "Internal error");
 }
 
-void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& message,
+void Peer::start_serving(const Methods::Handler& handler, rpc::Message&& message,
                          const std::shared_ptr<Batch>& batch) {
   const bool is_request = message.is(rpc::Kind::request);
   const std::size_t limit = options_.limits.max_requests_in_progress;
@@ -106,14 +106,14 @@ void Peer::start_serving(const Methods::Handler& handler, const rpc::Message& me
   request->charge = std::move(charge);
   request->key =
       is_request ? std::string(message.id()) : "notification " + std::to_string(++last_notification_key_);
-  request->message = message;
+  request->message = std::move(message);
   request->batch = batch;
   if (options_.log.enabled(options_.request_log_level)) request->started = Clock::now();
   if (in_progress_.size() == kEntriesWithoutBuckets) in_progress_.max_load_factor(1);
   const auto [place, is_new] = in_progress_.emplace(request->key, request);
   if (!is_new) {
-    return reject(message, rpc::invalid_request("Invalid Request: a request with this id is in progress"),
-                  batch);
+    return reject(request->message,
+                  rpc::invalid_request("Invalid Request: a request with this id is in progress"), batch);
   }
   idle_.reset();
   if (handler.blocking) {
@@ -230,7 +230,7 @@ void Peer::handle_notification(const rpc::Message& message) {
   if (handle_cancel(message) || handle_progress(message)) return;
   const Methods::Handler* handler = methods_->find(message.method());
   if (!handler) return options_.log.debug("notification has no handler", {{"method", message.method()}});
-  if (!handler->plain || handler->blocking) return start_serving(*handler, message, nullptr);
+  if (!handler->plain || handler->blocking) return start_serving(*handler, rpc::Message(message), nullptr);
   static_cast<void>(run_plain(*handler, Request(shared_from_this(), message)));
 }
 
@@ -259,7 +259,7 @@ void Peer::handle_batch(const rpc::Message& message) {
   }
   for (const rpc::Message& entry : message.batch()) {
     switch (entry.kind()) {
-      case rpc::Kind::request: handle_request(entry, batch); break;
+      case rpc::Kind::request: handle_request(rpc::Message(entry), batch); break;
       case rpc::Kind::malformed: handle_malformed(entry, batch); break;
       case rpc::Kind::response: handle_response(entry, entry.lacks_result() ? batch : nullptr); break;
       default: handle_message(entry); break;

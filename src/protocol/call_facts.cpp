@@ -1,7 +1,8 @@
 #include "fairlead/protocol/call_facts.hpp"
 
-#include <span>
+#include <cstring>
 #include <typeinfo>
+#include <utility>
 
 #include "fairlead/base/block_cache.hpp"
 #include "fairlead/protocol/list_limits.hpp"
@@ -49,6 +50,24 @@ constexpr std::size_t kMaxFactKeyBytes = kCapabilitiesKey.size();  // the longes
 constexpr std::size_t kMaxEscapeBytes = 6;  // \u0041: bytes of an escape per encoded byte
 constexpr std::size_t kMaxTargetBytes = kMaxEscapeBytes * ListLimits().max_uri_bytes;
 
+// Returns the field for the member `key`; null if the key is not one of kKeys. The comparisons are expanded,
+// so that each compares with a name of known size.
+template <const auto& kKeys>
+json::View CallFacts::*field_for(std::string_view key) noexcept {
+  json::View CallFacts::*field = nullptr;
+  const auto assign_if_equal = [&]<std::size_t kIndex>() {
+    constexpr std::string_view kName = kKeys[kIndex].name;
+    if (key.size() != kName.size() || std::memcmp(key.data(), kName.data(), kName.size()) != 0) return false;
+    field = kKeys[kIndex].value;
+    return true;
+  };
+  [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+    static_cast<void>((assign_if_equal.template operator()<kIndex>() || ...));
+  }
+  (std::make_index_sequence<std::size(kKeys)>());
+  return field;
+}
+
 Error too_many_members(std::string_view object_name) {
   return rpc::invalid_params(std::string(object_name) + " has more than max_message_members (" +
                              std::to_string(kMaxMessageMembers) + ")");
@@ -69,40 +88,43 @@ class CallFactsReader {
     if (message.members().member_count() > kMaxMessageMembers) return set_problem(too_many_members("params"));
     message.members().each(facts_.params.text(),
                            [&](std::string_view key, bool escaped, std::string_view value) {
-                             return collect("params", kParamsFacts, key, escaped, value);
+                             return collect<kParamsFacts>("params", key, escaped, value);
                            });
-    collect_object("_meta", facts_.meta, kMetaFacts);
-    collect_object("clientCapabilities", facts_.client_capabilities, kCapabilitiesFacts);
-    collect_object("ref", facts_.ref, kRefFacts);
+    collect_object<kMetaFacts>("_meta", facts_.meta);
+    collect_object<kCapabilitiesFacts>("clientCapabilities", facts_.client_capabilities);
+    collect_object<kRefFacts>("ref", facts_.ref);
   }
 
  private:
-  void collect_object(std::string_view object_name, json::View object, std::span<const FactKey> keys) {
+  template <const auto& kKeys>
+  void collect_object(std::string_view object_name, json::View object) {
     if (facts_.problem_ || !object.is(json::Type::object)) return;
     std::size_t count = 0;
     json::walk_members(object.text(), [&](std::string_view key, bool escaped, std::string_view value) {
       if (++count > kMaxMessageMembers) set_problem(too_many_members(object_name));
-      return !facts_.problem_ && collect(object_name, keys, key, escaped, value);
+      return !facts_.problem_ && collect<kKeys>(object_name, key, escaped, value);
     });
   }
 
   // Returns false if there is a problem.
-  bool collect(std::string_view object_name, std::span<const FactKey> keys, std::string_view key,
-               bool escaped, std::string_view value) {
-    if (escaped) return collect_escaped(object_name, keys, key, value);
-    for (const FactKey& known : keys) {
-      if (known.name != key) continue;
-      json::View& found = facts_.*known.value;
-      if (!found.absent()) set_problem(repeated_key(object_name, key));
-      found = json::View(value);
-      break;
+  template <const auto& kKeys>
+  bool collect(std::string_view object_name, std::string_view key, bool escaped, std::string_view value) {
+    if (escaped) [[unlikely]]
+      return collect_escaped<kKeys>(object_name, key, value);
+    json::View CallFacts::*const field = field_for<kKeys>(key);
+    if (field == nullptr) return true;
+    json::View& found = facts_.*field;
+    if (!found.absent()) {
+      set_problem(repeated_key(object_name, key));
+      return false;
     }
-    return !facts_.problem_;
+    found = json::View(value);
+    return true;
   }
-  bool collect_escaped(std::string_view object_name, std::span<const FactKey> keys, std::string_view key,
-                       std::string_view value) {
+  template <const auto& kKeys>
+  bool collect_escaped(std::string_view object_name, std::string_view key, std::string_view value) {
     return key.size() > kMaxEscapeBytes * kMaxFactKeyBytes ||
-           collect(object_name, keys, json::unescape(key), false, value);
+           collect<kKeys>(object_name, json::unescape(key), false, value);
   }
 
   void set_problem(Error problem) { facts_.problem_ = std::move(problem); }

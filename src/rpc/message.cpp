@@ -1,10 +1,12 @@
 #include "fairlead/rpc/message.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "fairlead/json/view.hpp"
 #include "fairlead/rpc/codes.hpp"
 #include "json/members.hpp"
+#include "json/object_scan.hpp"
 #include "json/walk.hpp"
 #include "rpc/message_parser.hpp"
 #include "rpc/truncated_frame.hpp"
@@ -20,16 +22,22 @@ constexpr std::size_t kMaxMethodBytes = 64u << 10;
 
 enum class Member : std::uint8_t { jsonrpc, id, method, params, result, error, other };
 
+template <std::size_t kSize>
+bool is_key(const char* key, const char (&name)[kSize]) noexcept {
+  return std::memcmp(key, name, kSize - 1) == 0;  // inlined, because the size is a constant
+}
+
 Member member_named(std::string_view key) noexcept {
+  const char* const p = key.data();
   switch (key.size()) {
-    case 2: return key == "id" ? Member::id : Member::other;
-    case 5: return key == "error" ? Member::error : Member::other;
+    case 2: return is_key(p, "id") ? Member::id : Member::other;
+    case 5: return is_key(p, "error") ? Member::error : Member::other;
     case 6:
-      return key == "method"   ? Member::method
-             : key == "params" ? Member::params
-             : key == "result" ? Member::result
-                               : Member::other;
-    case 7: return key == "jsonrpc" ? Member::jsonrpc : Member::other;
+      return is_key(p, "method")   ? Member::method
+             : is_key(p, "params") ? Member::params
+             : is_key(p, "result") ? Member::result
+                                   : Member::other;
+    case 7: return is_key(p, "jsonrpc") ? Member::jsonrpc : Member::other;
     default: return Member::other;
   }
 }
@@ -85,7 +93,7 @@ class MessageBuilder {
   // Returns the member index of `params` or `result`.
   json::MemberIndex& index() noexcept { return message_.members_; }
 
-  void add_member(Member member, std::string_view value) {
+  [[gnu::always_inline]] void add_member(Member member, std::string_view value) {
     if (member == Member::other) return;
     // Two JSON readers may disagree about the value of a repeated key, so a gateway must not forward such a
     // message.
@@ -117,18 +125,20 @@ class MessageBuilder {
   }
 
   void finish() {
-    if (!message_.problem_) classify();
+    if (!message_.has_problem()) classify();
   }
 
   void reject(const char* reason) {
-    if (!message_.problem_) message_.problem_ = std::make_shared<const Error>(not_a_message(reason));
+    if (!message_.has_problem()) message_.rare().problem = not_a_message(reason);
   }
 
  private:
   static bool is_version(std::string_view value) {
+    return (value.size() == 5 && is_key(value.data(), "\"2.0\"")) || is_escaped_version(value);
+  }
+  [[gnu::noinline]] static bool is_escaped_version(std::string_view value) {
     constexpr std::size_t kMaxSpellingBytes = 6 * 3 + 2;
-    return value == "\"2.0\"" ||
-           (value.size() <= kMaxSpellingBytes && json::View(value).as_string() == "2.0");
+    return value.size() <= kMaxSpellingBytes && json::View(value).as_string() == "2.0";
   }
 
   void set_method(std::string_view value) {
@@ -136,7 +146,7 @@ class MessageBuilder {
     if (value.size() > kMaxMethodBytes) return reject("method is over the limit max_method_bytes (65536)");
     message_.method_ = value.substr(1, value.size() - 2);
     if (message_.method_.find('\\') != std::string_view::npos) {
-      message_.unescaped_method_ = std::make_shared<const std::string>(json::unescape(message_.method_));
+      message_.rare().unescaped_method = json::unescape(message_.method_);
     }
   }
 
@@ -245,7 +255,7 @@ class FrameReader {
   bool read_first() {
     if (!reader_ && scanner_.peek() == json::Type::array) {
       scanner_.begin_array();
-      batch_ = std::make_shared<std::vector<Message>>();
+      batch_.emplace();
       return read_batch();
     }
     if (!reader_) reader_.emplace(scanner_, message_.frame_.view(), message_);
@@ -265,10 +275,10 @@ class FrameReader {
       finish_element(batch_->back());
     }
     if (batch_->empty()) {
-      message_.problem_ = std::make_shared<const Error>(not_a_message("an empty batch"));
+      message_.rare().problem = not_a_message("an empty batch");
     } else {
       message_.kind_ = Kind::batch;
-      message_.batch_ = std::move(batch_);
+      message_.rare().batch = std::move(*batch_);
     }
     return true;
   }
@@ -283,9 +293,8 @@ class FrameReader {
   // Rejects a batch with too many messages. The remaining messages are not read one by one, which could take
   // long, but the rest of the frame is validated: a frame that is not JSON must be reported as a parse error.
   bool reject_batch() {
-    message_.problem_ =
-        std::make_shared<const Error>(not_a_message("more messages in a batch than max_batch_messages (" +
-                                                    std::to_string(limits_.max_batch_messages) + ")"));
+    message_.rare().problem = not_a_message("more messages in a batch than max_batch_messages (" +
+                                            std::to_string(limits_.max_batch_messages) + ")");
     scanner_ = json::Scanner(message_.frame_.view(), limits_.max_depth);
     if (pauses_) scanner_.pause_with(*pauses_);
     validating_ = true;
@@ -304,7 +313,7 @@ class FrameReader {
       return;
     }
     message_.valid_json_ = true;
-    if (message_.problem_) message_.kind_ = Kind::malformed;
+    if (message_.has_problem()) message_.kind_ = Kind::malformed;
     message_.line_break_ = scanner_.saw_line_break();
   }
 
@@ -315,12 +324,44 @@ class FrameReader {
   bool validating_ = false;
   std::optional<MessageReader> reader_;  // reads the current message
   std::size_t element_begin_ = 0;        // in a batch: the offset of the current message in the frame
-  std::shared_ptr<std::vector<Message>> batch_;
+  std::optional<std::vector<Message>> batch_;
 };
+
+Message::Rare& Message::rare() {
+  if (!rare_) rare_ = std::make_shared<Rare>();
+  return *rare_;
+}
+
+// Reads a frame that is one object, at once.
+[[gnu::always_inline]] inline void Message::read_object(Bytes frame, const Limits& limits, Message& message) {
+  message.frame_ = std::move(frame);
+  json::Scanner scanner(message.frame_.view(), limits.max_depth);
+  json::ObjectScan scan(scanner);
+  MessageBuilder builder(message);
+  std::string_view value;
+  for (bool more = scan.begin_object(); more; more = scan.next_member()) {
+    if (!scan.read_key()) break;
+    const Member member = MessageBuilder::member(scan.key(), scan.escaped());
+    const bool indexed = is_indexed(member) && scan.at_object();
+    if (!(indexed ? scan.read_object(builder.index(), value) : scan.read_value(value))) break;
+    builder.add_member(member, value);
+  }
+  if (!scan.finish()) {
+    message = malformed(scanner.error(), std::move(message.frame_));
+    return;
+  }
+  builder.finish();
+  message.valid_json_ = true;
+  message.line_break_ = scanner.saw_line_break();
+}
 
 Message Message::parse(Bytes frame, const Limits& limits) {
   Message message;
-  FrameReader(message, std::move(frame), limits).read();
+  if (frame.view().starts_with('{') && frame.view().ends_with('}')) {
+    read_object(std::move(frame), limits, message);
+  } else {
+    FrameReader(message, std::move(frame), limits).read();
+  }
   return message;
 }
 
@@ -374,7 +415,7 @@ std::optional<Message> MessageParser::step() {
 Message Message::malformed(Error problem, Bytes excerpt) {
   Message message;
   message.frame_ = std::move(excerpt);
-  message.problem_ = std::make_shared<const Error>(with_rpc_code(std::move(problem)));
+  message.rare().problem = with_rpc_code(std::move(problem));
   return message;
 }
 

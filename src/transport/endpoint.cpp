@@ -256,7 +256,7 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     if (classification.refusal) return exchange->respond(to_response(*classification.refusal, message.id()));
     if (classification.era == Era::modern)
       return handle_modern(std::move(exchange), std::move(message), application);
-    handle_legacy(std::move(exchange), message, application);
+    handle_legacy(std::move(exchange), std::move(message), application);
   }
 
   void handle_modern(std::shared_ptr<http::Exchange> exchange, rpc::Message message,
@@ -270,14 +270,14 @@ class EndpointImpl final : public Endpoint, public std::enable_shared_from_this<
     ModernRequest::start(request, application, ticker_);
   }
 
-  void handle_legacy(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message,
+  void handle_legacy(std::shared_ptr<http::Exchange> exchange, rpc::Message&& message,
                      const std::shared_ptr<Application>& application) {
     const bool is_handshake = message.is(rpc::Kind::request) && message.method() == "initialize" &&
                               HeaderFacts::of(exchange->request()).session.count == 0;
     const std::shared_ptr<LegacySession> session =
         is_handshake ? create_session(*exchange, message, application)
                      : find_session_or_reject(*exchange, *application, message.id());
-    if (session) session->handle_post(std::move(exchange), message);
+    if (session) session->handle_post(std::move(exchange), std::move(message));
   }
 
   // ---- sessions ----

@@ -60,7 +60,7 @@ LegacySession::LegacySession(Loop& loop, std::string id, PrincipalPtr principal,
 
 // ---- POST: messages from the client --------------------------------------------------------------------
 
-void LegacySession::handle_post(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message) {
+void LegacySession::handle_post(std::shared_ptr<http::Exchange> exchange, rpc::Message&& message) {
   last_used_ = loop().now();
   if (const std::optional<Refusal> problem = batch_problem(message, revision_))
     return exchange->respond(to_response(*problem));
@@ -82,7 +82,7 @@ void LegacySession::handle_post(std::shared_ptr<http::Exchange> exchange, const 
   if (stream->pending_request_count > 0 && !stream->is_initialize) has_had_request_ = true;
   if (stream->pending_request_count == 0 && stream->responses.empty()) {
     stream->exchange->respond(http::Response(202));
-    return deliver_messages_of(message);
+    return deliver_messages_of(std::move(message));
   }
   const bool only_events = !stream->accepted_types.json && stream->accepted_types.events;
   if (only_events && !stream->is_initialize) start_event_streams_soon();
@@ -91,7 +91,7 @@ void LegacySession::handle_post(std::shared_ptr<http::Exchange> exchange, const 
   stream->received_at = last_used_;
   // The requests may outlive this exchange, so the peer that serves them charges their bytes from now on.
   if (stream->exchange) stream->exchange->release_body_charge();
-  deliver_messages_of(message);
+  deliver_messages_of(std::move(message));
 }
 
 bool LegacySession::register_requests(const ResponseStreamPtr& stream, const rpc::Message& message) {
@@ -119,18 +119,22 @@ bool LegacySession::register_requests(const ResponseStreamPtr& stream, const rpc
   return false;
 }
 
-void LegacySession::deliver_messages_of(const rpc::Message& message) {
+void LegacySession::deliver_messages_of(rpc::Message&& message) {
+  std::vector<std::string> cancelled_ids;
   each_message(message, [&](const rpc::Message& element) {
-    if (!element.is(rpc::Kind::malformed) && !deliver_now(element)) deliver(element);
+    if (element.is(rpc::Kind::notification) && element.method() == "notifications/cancelled")
+      cancelled_ids.emplace_back(element.param("requestId").text());
   });
+  if (message.is(rpc::Kind::batch)) {
+    for (const rpc::Message& element : message.batch()) {
+      if (!element.is(rpc::Kind::malformed)) deliver(element);
+    }
+  } else if (!deliver_now(std::move(message))) {
+    deliver(std::move(message));
+  }
   wake_receiver();
-  each_message(message, [&](const rpc::Message& element) { handle_cancelled_notification(element); });
-}
-
-// A request that the client has cancelled gets no response, so its stream is ended here.
-void LegacySession::handle_cancelled_notification(const rpc::Message& message) {
-  if (!message.is(rpc::Kind::notification) || message.method() != "notifications/cancelled") return;
-  remove_request(std::string(message.param("requestId").text()));
+  // A request that the client has cancelled gets no response, so its stream is ended here.
+  for (const std::string& id : cancelled_ids) remove_request(id);
 }
 
 // Removes a request that gets no response. Ends its stream if that was the last request of the POST.

@@ -51,7 +51,7 @@ class LegacySession final : public Connection, public TickListener {
 
   // Handles a POST with one message or a batch. REQUIRES: the message of the first POST is `initialize`, and
   // the caller keeps the session alive.
-  void handle_post(std::shared_ptr<http::Exchange> exchange, const rpc::Message& message);
+  void handle_post(std::shared_ptr<http::Exchange> exchange, rpc::Message&& message);
   // Opens the standalone stream or, if the GET has a Last-Event-ID, resumes the stream that it names. If
   // `draining`, responds with 503 for the standalone stream; the streams of requests can still be resumed.
   void handle_get(std::shared_ptr<http::Exchange> exchange, bool draining);
@@ -102,8 +102,7 @@ class LegacySession final : public Connection, public TickListener {
   bool register_requests(const ResponseStreamPtr& stream, const rpc::Message& message);
   // Delivers the message, or the messages of a batch, to the receiver of this connection. Then ends the
   // streams of requests that these messages cancel.
-  void deliver_messages_of(const rpc::Message& message);
-  void handle_cancelled_notification(const rpc::Message& message);
+  void deliver_messages_of(rpc::Message&& message);
   void remove_request(const std::string& id);
 
   // Returns whether the response is an event stream or can still become one.

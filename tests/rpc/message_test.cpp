@@ -260,6 +260,38 @@ TEST(MessageTest, RejectsTruncationAtEveryByte) {
   for (std::size_t cut = 0; cut < batch.size(); ++cut) EXPECT_TRUE(is_parse_error(batch.substr(0, cut)));
 }
 
+// parse() compares the message with one that the step-wise parser has read.
+TEST(MessageTest, ReadsChangedObjectsLikeStepwiseParser) {
+  const std::vector<std::string> texts = {
+      R"({"jsonrpc":"2.0","id":7,"method":"m","params":{"name":"n","a":{"b":[1,true,{}]},"c":-1.5e3}})",
+      R"({"jsonrpc" : "2.0", "id":"x" ,"result":{"a key of more than 16 bytes":[[],"a value of more than 16"]} })",
+      R"({"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"\n"},"\u0069":null,"é":"é","params":[]})",
+      R"({"jsonrpc":"2.0","m\u0065thod":"m","params":{"\"":"\\","b":false,"c":"é"},"x":12345678901})",
+  };
+  for (const std::string& text : texts) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      for (const char c : {'"', '\\', '{', '}', '[', ']', ',', ':', ' ', '\n', '0', 't', '\x01', '\xff'}) {
+        std::string changed = text;
+        changed[i] = c;
+        parse(changed);
+      }
+      parse(std::string(text).erase(i, 1));
+      parse(text.substr(0, i) + "}");
+    }
+  }
+}
+
+TEST(MessageTest, ReadsStringsOfEveryLengthLikeStepwiseParser) {
+  for (std::size_t size = 0; size < 300; size += size < 40 ? 1 : 13) {
+    const std::string filler(size, 'x');
+    for (const std::string_view last : {"", "\\n", "\xc3\xa9", "\xc3", "\n", "\""}) {
+      const std::string content = filler + std::string(last);
+      parse(R"({"jsonrpc":"2.0","id":1,"method":")" + content + "\"}");
+      parse(R"({"jsonrpc":"2.0","id":1,"result":{")" + content + R"(":[{"a":")" + content + "\"}]}}");
+    }
+  }
+}
+
 TEST(MessageTest, RejectsInvalidUtf8) {
   for (const std::string_view bad : {"\xff", "\xc3", "\xed\xa0\x80", "\xc0\xaf", "\xf4\x90\x80\x80"}) {
     const std::string b(bad);

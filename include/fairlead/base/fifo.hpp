@@ -23,9 +23,12 @@ class Fifo {
   const T& front() const noexcept { return elements_[first_]; }
   T& back() noexcept { return elements_.back(); }
 
-  void push(T element) {
+  void push(T element) { emplace(std::move(element)); }
+  // Constructs the element in place.
+  template <class... Args>
+  void emplace(Args&&... args) {
     if (first_ > kRetainedElements && first_ > size()) remove_popped();
-    elements_.push_back(std::move(element));
+    elements_.emplace_back(std::forward<Args>(args)...);
   }
   // Removes the first element. The element may be destroyed later, so move its resources out of it first.
   // REQUIRES: !empty().

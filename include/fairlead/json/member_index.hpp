@@ -5,6 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -41,12 +43,32 @@ class MemberIndex {
   View find(std::string_view object, std::string_view key) const;
 
  private:
+  friend class ObjectScan;
   static constexpr std::size_t kInlineMembers = 8;  // more members need an allocation
   struct Member {
-    std::uint32_t key_offset = 0;  // offsets in the object
-    std::uint32_t key_size = 0;
-    std::uint32_t value_offset = 0;
-    std::uint32_t value_size = 0;
+    std::uint32_t key_offset;  // offsets in the object
+    std::uint32_t key_size;
+    std::uint32_t value_offset;
+    std::uint32_t value_size;
+  };
+
+  // Not initialized, because that would cost more than the members of most objects. Copied as bytes.
+  class InlineMembers {
+   public:
+    InlineMembers() noexcept {}
+    InlineMembers(const InlineMembers& other) noexcept { copy(other); }
+    InlineMembers& operator=(const InlineMembers& other) noexcept {
+      copy(other);
+      return *this;
+    }
+    Member& operator[](std::size_t index) noexcept { return members_[index]; }
+    const Member& operator[](std::size_t index) const noexcept { return members_[index]; }
+
+   private:
+    void copy(const InlineMembers& other) noexcept {
+      std::memmove(&members_, &other.members_, sizeof(members_));
+    }
+    std::array<Member, kInlineMembers> members_;
   };
 
   struct OverflowMember {
@@ -54,9 +76,21 @@ class MemberIndex {
     bool escaped = false;
   };
 
-  void add(const Member& member, bool escaped);
+  void add(const Member& member, bool escaped) {
+    const std::size_t index = count_++;
+    if (index >= kInlineMembers) [[unlikely]]
+      return add_overflow(member, escaped);
+    members_[index] = member;
+    escaped_ = static_cast<std::uint8_t>(escaped_ | unsigned{escaped} << index);
+  }
+  // Adds the member with the index count_ - 1.
+  void add_overflow(const Member& member, bool escaped);
+  // Called after all members of an object of that size were added.
+  void set_complete(std::size_t object_size) noexcept {
+    complete_ = count_ <= kMaxMembers && object_size <= std::numeric_limits<std::uint32_t>::max();
+  }
 
-  std::array<Member, kInlineMembers> members_;
+  InlineMembers members_;
   // The members after the first kInlineMembers. Shared by copies; not modified after the first copy.
   std::shared_ptr<std::vector<OverflowMember>> overflow_;
   std::size_t count_ = 0;

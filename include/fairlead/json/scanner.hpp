@@ -37,6 +37,8 @@ enum class Type : std::uint8_t { null, boolean, number, string, array, object };
 // Returns the type of a value by its first byte. REQUIRES: `value` is valid JSON.
 Type type_of(std::string_view value) noexcept;
 
+enum class PlainBytes : std::uint8_t;
+
 // The scanner keeps the kinds of the innermost 64 open containers in one word, one bit each: 1 for an object,
 // 0 for an array. This stack has the words for the containers outside of them. It does not allocate up to the
 // default maximum depth; only trusted text is deeper.
@@ -60,6 +62,19 @@ class OuterLevels {
   std::array<std::uint64_t, kDefaultMaxDepth / 64> inline_;
   std::size_t count_ = 0;
   std::vector<std::uint64_t> more_;
+};
+
+// The same for the containers of a small text: it has at most one container per byte.
+class SmallOuterLevels {
+ public:
+  static constexpr std::size_t kMaxTextBytes = 1024;
+
+  void push(std::uint64_t levels) noexcept { levels_[count_++] = levels; }
+  std::uint64_t pop() noexcept { return levels_[--count_]; }
+
+ private:
+  std::array<std::uint64_t, kMaxTextBytes / 64> levels_;
+  std::size_t count_ = 0;
 };
 
 // ScanPauses: makes a scanner pause after a number of bytes, and stores the state of the paused scan.
@@ -90,6 +105,8 @@ class ScanPauses {
 };
 
 class Scanner {
+  friend class ObjectScan;
+
  public:
   explicit Scanner(std::string_view text, std::size_t max_depth = kDefaultMaxDepth) noexcept
       : begin_(text.data()),
@@ -150,32 +167,49 @@ class Scanner {
     trailing,  // other bytes than white space after the value
   };
 
+  // `small` is for containers near the end of a text whose last byte is `}`. It searches each string for its
+  // end instead of computing the stops of whole windows, has no allocation to release, and reads the byte
+  // after a token without a check: only a closing bracket can be the last byte.
+  enum class Mode : std::uint8_t { whole, small, pausing };
+
   // The scan_… functions take the position of a token and return the position after it, or null after fail().
   // They pass positions instead of updating p_, so that positions stay in registers.
   bool fail(const char* position, Problem problem) noexcept;
   std::string describe_problem() const;
   char byte_at(const char* p) const noexcept { return p != end_ ? *p : '\0'; }
   char next_token(const char*& p) noexcept;
+  char next_token_inside(const char*& p) noexcept;
+  template <Mode kMode>
+  char next_token_in(const char*& p) noexcept;
   const char* skip_space(const char* p) noexcept;
   const char* find_stop(const char* p) noexcept;
+  const char* find_near_stop(const char* p) noexcept;
+  const char* find_far_stop(const char* p) noexcept;
   const char* find_stop_beyond(const char* p, std::size_t ahead) noexcept;
+  template <PlainBytes kPlain>
+  const char* find_stop_from(const char* window, const char* p) noexcept;
   const char* scan_escape(const char* p) noexcept;
   const char* scan_number(const char* p, char c) noexcept;
   const char* scan_any_number(const char* p) noexcept;
   const char* scan_digits(const char* p) noexcept;
   const char* scan_literal(const char* p, std::string_view literal) noexcept;
+  // For ObjectScan: the functions that are not inlined. `from` is the first byte of a key, `quote` the
+  // opening quote of a string, and `c` the byte at `p`.
+  const char* scan_unusual_key(const char* from, std::string_view& key, bool& escaped) noexcept;
+  const char* scan_long_string(const char* quote) noexcept;
+  const char* scan_other_value(const char* p, char c) noexcept;
   // The following functions also return null when the scan pauses.
-  template <bool kPauses>
+  template <Mode kMode>
   const char* first_stop(const char* p) noexcept;
-  template <bool kPauses>
+  template <Mode kMode>
   const char* scan_key(const char* p, char& c) noexcept;
-  template <bool kPauses>
+  template <Mode kMode>
   const char* scan_scalar(const char* p, char c) noexcept;
-  template <bool kPauses>
+  template <Mode kMode>
   const char* scan_string(const char* p) noexcept;
-  template <bool kPauses>
+  template <Mode kMode>
   const char* scan_string_rest(const char* p) noexcept;
-  template <bool kPauses>
+  template <Mode kMode>
   const char* scan_container(const char* p);
   bool value_with_pauses(std::string_view& out);
   bool next_member_with_pauses(std::string_view& key, bool& escaped);

@@ -18,13 +18,23 @@ class View {
  public:
   View() noexcept = default;  // absent
   // REQUIRES: `text` is valid JSON, or empty for an absent value.
-  explicit View(std::string_view text) noexcept;
+  explicit View(std::string_view text) noexcept
+      : text_(text.empty() || (!may_be_space(text.front()) && !may_be_space(text.back())) ? text
+                                                                                          : trimmed(text)) {}
   explicit View(const Raw& raw) noexcept : View(raw.text()) {}
 
   bool absent() const noexcept { return text_.empty(); }
   std::string_view text() const noexcept { return text_; }
   Type type() const noexcept { return type_of(text_); }  // REQUIRES: !absent()
-  bool is(Type type) const noexcept { return !absent() && this->type() == type; }
+  bool is(Type type) const noexcept {
+    if (absent()) return false;
+    switch (type) {
+      case Type::object: return text_.front() == '{';
+      case Type::array: return text_.front() == '[';
+      case Type::string: return text_.front() == '"';
+      default: return this->type() == type;
+    }
+  }
 
   // Returns the value of the member whose unescaped name is `key`. Returns an absent view if there is none,
   // or if this is not an object. Always reads to the end of the object: if a key is repeated, the last value
@@ -56,6 +66,8 @@ class View {
  private:
   using MemberVisitor = bool(void* visit, std::string_view key, bool escaped, std::string_view value);
   using ElementVisitor = bool(void* visit, std::string_view value);
+  static constexpr bool may_be_space(char c) noexcept { return static_cast<unsigned char>(c) <= ' '; }
+  static std::string_view trimmed(std::string_view text) noexcept;
   std::string_view unquoted() const noexcept { return text_.substr(1, text_.size() - 2); }
   void walk(MemberVisitor* visitor, void* visit) const;
   void walk(ElementVisitor* visitor, void* visit) const;

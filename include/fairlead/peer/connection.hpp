@@ -101,7 +101,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Sets a function that handles a message in the call that delivers it, without the inbox. It returns false,
   // without an effect, if the message has to be received instead. Used while the receiver waits and the inbox
   // is empty. Null: every message is received.
-  using ReceiveNow = std::move_only_function<bool(const rpc::Message&)>;
+  using ReceiveNow = std::move_only_function<bool(rpc::Message&&)>;
   void set_receive_now(ReceiveNow function) { receive_now_ = std::move(function); }
   // Returns whether each request has a stream of its own. On other transports, a missing response may mean
   // that the remote peer does not understand the request.
@@ -160,12 +160,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   virtual void release() = 0;
 
   // Adds a message to the inbox.
-  void deliver(rpc::Message message) { inbox_.push(InboxEntry{std::move(message), nullptr}); }
+  void deliver(const rpc::Message& message) { inbox_.emplace(message, nullptr); }
+  void deliver(rpc::Message&& message) { inbox_.emplace(std::move(message), nullptr); }
   // Has the message handled within this call, and returns true, if the receiver waits and supports that.
-  // Otherwise returns false; the message can be delivered then. REQUIRES: the caller keeps the connection
-  // alive, because handling the message may destroy objects that the receiver owns.
-  bool deliver_now(const rpc::Message& message) {
-    return receive_now_ && receiver_waiting() && receive_now_(message);
+  // Otherwise returns false and leaves the message unchanged; it can be delivered then. REQUIRES: the caller
+  // keeps the connection alive, because handling the message may destroy objects that the receiver owns.
+  bool deliver_now(rpc::Message&& message) {
+    return receive_now_ && receiver_waiting() && receive_now_(std::move(message));
   }
   // Delivers the message of a frame. A large frame is parsed in steps, one turn each. Messages are received
   // in the order in which they are delivered.

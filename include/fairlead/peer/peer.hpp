@@ -176,15 +176,16 @@ class Peer : public std::enable_shared_from_this<Peer> {
   bool must_pause_reading();
   std::size_t queued_response_bytes();
   bool handle_received();
-  // Handles a message within the call that delivers it. Returns false if it has to be received: if reading is
-  // paused, the turn is over, or handling the message could end the input.
-  bool receive_now(const rpc::Message& message);
-  void handle_message(const rpc::Message& message);
+  // Handles a message within the call that delivers it. Returns false, and leaves the message unchanged, if it
+  // has to be received: if reading is paused, the turn is over, or handling the message could end the input.
+  bool receive_now(rpc::Message&& message);
+  void handle_message(rpc::Message&& message);
+  void handle_message(const rpc::Message& message) { handle_message(rpc::Message(message)); }
   void handle_input_end(const Error& reason);
   void begin_drain();
 
   // Incoming requests (peer_serving.cpp).
-  void handle_request(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
+  void handle_request(rpc::Message&& message, const std::shared_ptr<Batch>& batch);
   void handle_notification(const rpc::Message& message);
   void handle_batch(const rpc::Message& message);
   void handle_malformed(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
@@ -199,7 +200,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   Answer run_plain(const Methods::Handler& handler, const Request& request) const;
   void reject_over_limit(const rpc::Message& message, const std::string& reason,
                          const std::shared_ptr<Batch>& batch);
-  void start_serving(const Methods::Handler& handler, const rpc::Message& message,
+  void start_serving(const Methods::Handler& handler, rpc::Message&& message,
                      const std::shared_ptr<Batch>& batch);
   static Task<void> serve(std::shared_ptr<Peer> self, std::shared_ptr<ActiveRequest> request,
                           const Methods::Handler& handler);
@@ -216,8 +217,11 @@ class Peer : public std::enable_shared_from_this<Peer> {
   std::optional<Error> start_call(OutgoingCall& call);
   void abandon_call(OutgoingCall& call, const char* reason);
   void cancel_call(std::uint64_t id);
-  void handle_response(const rpc::Message& message, const std::shared_ptr<Batch>& batch);
-  bool finish_call(const rpc::Message& message);
+  void handle_response(rpc::Message&& message, const std::shared_ptr<Batch>& batch);
+  void handle_response(const rpc::Message& message, const std::shared_ptr<Batch>& batch) {
+    handle_response(rpc::Message(message), batch);
+  }
+  bool finish_call(rpc::Message&& message);
   bool handle_progress(const rpc::Message& message);
   void report_mismatch(const rpc::Message& message);
   void fail_calls(const Error& reason);

@@ -65,7 +65,9 @@ class Message {
   std::string_view id() const noexcept { return id_; }
   // Returns the unescaped method of a request or notification, and of a malformed message if it was found.
   // Otherwise returns an empty string.
-  std::string_view method() const noexcept { return unescaped_method_ ? *unescaped_method_ : method_; }
+  std::string_view method() const noexcept {
+    return rare_ && !rare_->unescaped_method.empty() ? std::string_view(rare_->unescaped_method) : method_;
+  }
 
   // Return slices of the frame; absent if the message has no such member.
   json::Raw params() const { return slice(params_); }
@@ -98,10 +100,10 @@ class Message {
   Error remote_error() const;
   // Returns why the message is malformed: kind parse (not JSON), validation (JSON but not JSON-RPC) or
   // frame_too_large. Its detail contains the code to respond with. REQUIRES: is(Kind::malformed).
-  const Error& problem() const noexcept { return *problem_; }
+  const Error& problem() const noexcept { return *rare_->problem; }
 
   // Returns the messages of a batch, whose frames are slices of this frame. REQUIRES: is(Kind::batch).
-  const std::vector<Message>& batch() const noexcept { return *batch_; }
+  const std::vector<Message>& batch() const noexcept { return rare_->batch; }
 
   // Returns true if there are raw line breaks between tokens. They must be replaced before the frame is sent
   // with line framing.
@@ -110,6 +112,15 @@ class Message {
  private:
   friend class MessageBuilder;
   friend class FrameReader;
+  // What few messages have. Shared by copies of the message; not modified after the first copy.
+  struct Rare {
+    std::string unescaped_method;  // empty unless the spelling of the method has escapes
+    std::optional<Error> problem;
+    std::vector<Message> batch;
+  };
+  Rare& rare();  // creates it if there is none
+  bool has_problem() const noexcept { return rare_ && rare_->problem; }
+  static void read_object(Bytes frame, const Limits& limits, Message& message);
   json::Raw slice(std::string_view part) const {
     return part.empty() ? json::Raw() : json::Raw::trusted(frame_.part(part), !line_break_);
   }
@@ -125,9 +136,7 @@ class Message {
   std::string_view result_;
   std::string_view error_;
   json::MemberIndex members_;
-  std::shared_ptr<const std::string> unescaped_method_;  // only if the spelling has escapes
-  std::shared_ptr<const Error> problem_;
-  std::shared_ptr<const std::vector<Message>> batch_;
+  std::shared_ptr<Rare> rare_;
   std::shared_ptr<const Annotation> annotation_;
 };
 
