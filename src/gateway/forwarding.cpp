@@ -21,7 +21,9 @@ namespace {
 constexpr int kMaxRounds = 10;  // of one forwarded call
 constexpr std::size_t kMaxResponseMembers = mcp::ListLimits().max_message_members;
 
+// A modern client describes itself in the request, which is not changed in that respect.
 ClientDescription describe_client(const mcp::Context& context) {
+  if (mcp::is_modern(context.revision())) return ClientDescription{context.revision(), {}, {}, std::nullopt};
   return ClientDescription{context.revision(), context.client_capabilities(), context.client_info(),
                            context.log_level()};
 }
@@ -123,10 +125,12 @@ struct Forwarder::DirectCall final : Call, pool::DirectForward, std::enable_shar
              const std::shared_ptr<Responder>& to)
       : Call(from_client.message, std::move(from_client.facts), std::move(from_client.context),
              std::move(request_route)),
-        DirectForward(Call::target(), of->forward_options(*this)),
+        DirectForward(Call::target()),
         forwarder(std::move(of)),
         responder(to),
-        rewriter(text, facts, route.name_at_server, describe_client(context)) {}
+        rewriter(text, facts, route.name_at_server, describe_client(context)) {
+    forwarder->set_options(*this, options);
+  }
 
   const mcp::ForwardedRequest& request() const noexcept override { return rewriter; }
   std::shared_ptr<const mcp::ForwardedRequest> copy_request() const override {
@@ -212,7 +216,8 @@ Task<Answer> Forwarder::run_rounds(std::shared_ptr<Call> shared_call, Round roun
   for (int number = 0; number < kMaxRounds; ++number) {
     std::optional<Result<pool::ForwardedAnswer>> answered = std::exchange(first_answer, std::nullopt);
     if (!answered) {
-      pool::ForwardOptions options = forward_options(call);
+      pool::ForwardOptions options;
+      set_options(call, options);
       options.call_context = std::shared_ptr<ForwardedCall>(shared_call);
       answered = co_await pool_->forward(call.target(), make_request(call, round), std::move(options));
     }
@@ -251,8 +256,7 @@ std::shared_ptr<const mcp::ForwardedRequest> Forwarder::make_request(const Call&
   return request;
 }
 
-pool::ForwardOptions Forwarder::forward_options(const Call& call) const {
-  pool::ForwardOptions options;
+void Forwarder::set_options(const Call& call, pool::ForwardOptions& options) const {
   options.stop = call.context.stop();
   options.tool = call.route.tool_entry;
   options.repeatable = options.tool.absent() && pool::is_repeatable(call.method());
@@ -261,7 +265,6 @@ pool::ForwardOptions Forwarder::forward_options(const Call& call) const {
     const Result<void> sent = ClientChannel(loop, call.context).notify("notifications/progress", params);
     static_cast<void>(sent);  // a progress notification that exceeds max_backlog_bytes is dropped
   };
-  return options;
 }
 
 std::optional<Answer> Forwarder::response_for_client(const Call& call, const rpc::Message& response,

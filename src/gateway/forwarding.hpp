@@ -70,8 +70,8 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   static Task<void> continue_call(std::shared_ptr<DirectCall> call, Result<pool::ForwardedAnswer> answer);
   // References that are passed to the following functions refer to objects that outlive the tasks: in the
   // coroutine frame of run_rounds(), which awaits them, or in a DirectCall.
-  // Returns the options without a call_context.
-  pool::ForwardOptions forward_options(const Call& call) const;
+  // Sets all options except call_context.
+  void set_options(const Call& call, pool::ForwardOptions& options) const;
   // Returns the request that is sent to the server in this round.
   std::shared_ptr<const mcp::ForwardedRequest> make_request(const Call& call, const Round& round) const;
   // Returns the response for the client; nullopt if the server requires input from a legacy client first.

@@ -61,32 +61,38 @@ std::size_t Splice::offset_of(std::string_view range) const noexcept {
 }
 
 Splice& Splice::add(Edit edit) {
-  const Addition& text = edit.addition;
-  max_size_ += 1 + text.head.size() + text.middle.size() + text.tail.size() + text.owner.size();
+  max_size_ += 1 + edit.head.size() + edit.middle.size() + edit.tail.size();
   if (edits_.empty()) edits_.reserve(6);  // a forwarded call needs three to six edits
-  if (edits_.empty() || edits_.back().from <= edit.from) {
-    edits_.push_back(std::move(edit));
-    return *this;
+  edits_.push_back(edit);
+  for (auto at = edits_.end() - 1; at != edits_.begin() && (at - 1)->from > edit.from; --at) {
+    *at = *(at - 1);
+    *(at - 1) = edit;
   }
-  const auto later = [](std::size_t from, const Edit& other) { return from < other.from; };
-  edits_.insert(std::upper_bound(edits_.begin(), edits_.end(), edit.from, later), std::move(edit));
   return *this;
+}
+
+Splice& Splice::add_owned(Edit edit, Bytes addition) {
+  edit.head = addition.view();
+  edit.owner = owners_.size();
+  owners_.push_back(std::move(addition));
+  return add(edit);
 }
 
 Splice& Splice::replace(std::string_view range, Bytes replacement) {
   const std::size_t from = offset_of(range);
-  return add(Edit{Kind::replace, from, from + range.size(), Addition{{}, {}, {}, std::move(replacement)}});
+  return add_owned(Edit{Kind::replace, from, from + range.size(), {}, {}, {}}, std::move(replacement));
 }
 
 Splice& Splice::replace(std::string_view range, std::string_view replacement) {
   const std::size_t from = offset_of(range);
-  return add(Edit{Kind::replace, from, from + range.size(), Addition{replacement, {}, {}, Bytes()}});
+  return add(Edit{Kind::replace, from, from + range.size(), replacement, {}, {}});
 }
 
 Splice& Splice::replace_with_string(std::string_view range, std::string_view text) {
   if (needs_no_escape(text)) {
+    if (range.front() == '"') return replace(range.substr(1, range.size() - 2), text);  // keeps the quotes
     const std::size_t from = offset_of(range);
-    return add(Edit{Kind::replace, from, from + range.size(), Addition{"\"", text, "\"", Bytes()}});
+    return add(Edit{Kind::replace, from, from + range.size(), "\"", text, "\""});
   }
   std::string quoted;
   append_string(quoted, text);
@@ -95,7 +101,7 @@ Splice& Splice::replace_with_string(std::string_view range, std::string_view tex
 
 Splice& Splice::remove_member(std::string_view value_range) {
   const std::size_t value = offset_of(value_range);
-  return add(Edit{Kind::remove, key_start(text_.view(), value), value + value_range.size(), Addition()});
+  return add(Edit{Kind::remove, key_start(text_.view(), value), value + value_range.size(), {}, {}, {}});
 }
 
 std::size_t Splice::end_of_members(std::string_view object_range) const noexcept {
@@ -107,7 +113,7 @@ std::size_t Splice::end_of_members(std::string_view object_range) const noexcept
 Splice& Splice::insert_member(std::string_view object_range, std::string_view key, std::string_view value) {
   const std::size_t offset = end_of_members(object_range);
   const auto insert = [&](Bytes member) -> Splice& {
-    return add(Edit{Kind::insert, offset, offset, Addition{{}, {}, {}, std::move(member)}});
+    return add_owned(Edit{Kind::insert, offset, offset, {}, {}, {}}, std::move(member));
   };
   if (needs_no_escape(key)) return insert(Bytes::join("\"", key, "\":", value));
   std::string quoted;
@@ -118,7 +124,7 @@ Splice& Splice::insert_member(std::string_view object_range, std::string_view ke
 Splice& Splice::insert_member_text(std::string_view object_range, std::string_view head,
                                    std::string_view middle, std::string_view tail) {
   const std::size_t offset = end_of_members(object_range);
-  return add(Edit{Kind::insert, offset, offset, Addition{head, middle, tail, Bytes()}});
+  return add(Edit{Kind::insert, offset, offset, head, middle, tail});
 }
 
 // Merges the removals of adjacent members, from edit `first` on, into one `cut`, which also removes the comma
@@ -156,7 +162,7 @@ void Splice::each_part(Sink& sink) const {
   for (std::size_t i = 0; i < edits_.size();) {
     const Edit& edit = edits_[i];
     if (edit.kind == Kind::remove) {
-      Edit cut{Kind::remove, edit.from, edit.to, Addition()};
+      Edit cut = edit;
       i = merge_removals(i, cut);
       if (text[end_before_space(text, cut.from) - 1] == '{') leading_cut_end = cut.to;
       keep_up_to(cut.from);
@@ -170,7 +176,7 @@ void Splice::each_part(Sink& sink) const {
       last_insertion = edit.from;
     }
     keep_up_to(edit.from);
-    sink.add(edit.addition, with_comma);
+    sink.add(edit, with_comma);
     copied_end = edit.to;
     ++i;
   }
@@ -179,18 +185,18 @@ void Splice::each_part(Sink& sink) const {
 
 std::vector<Bytes> Splice::parts() const {
   struct Sink {
-    const Bytes& text;
+    const Splice& splice;
     std::vector<Bytes> parts{};
 
-    void keep(std::string_view part) { parts.push_back(text.part(part)); }
-    void add(const Addition& addition, bool with_comma) {
+    void keep(std::string_view part) { parts.push_back(splice.text_.part(part)); }
+    void add(const Edit& edit, bool with_comma) {
       if (with_comma) parts.push_back(Bytes::constant(","));
-      parts.push_back(addition.owner.empty() ? Bytes::join(addition.head, addition.middle, addition.tail)
-                                             : addition.owner);
-      if (parts.back().empty()) parts.pop_back();
+      Bytes addition = edit.owner == kNoOwner ? Bytes::join(edit.head, edit.middle, edit.tail)
+                                              : splice.owners_[edit.owner];
+      if (!addition.empty()) parts.push_back(std::move(addition));
     }
   };
-  Sink sink{text_};
+  Sink sink{*this};
   sink.parts.reserve(3 * edits_.size() + 1);
   each_part(sink);
   return std::move(sink.parts);
@@ -205,12 +211,11 @@ Bytes Splice::joined() const {
       std::memcpy(end, part.data(), part.size());
       end += part.size();
     }
-    void add(const Addition& addition, bool with_comma) {
+    void add(const Edit& edit, bool with_comma) {
       if (with_comma) *end++ = ',';
-      for (const std::string_view part :
-           {addition.head, addition.middle, addition.tail, addition.owner.view()}) {
-        if (!part.empty()) keep(part);
-      }
+      if (!edit.head.empty()) keep(edit.head);
+      if (!edit.middle.empty()) keep(edit.middle);
+      if (!edit.tail.empty()) keep(edit.tail);
     }
   };
   return Bytes::build(max_size_, [&](char* out) {

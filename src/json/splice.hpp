@@ -46,32 +46,33 @@ class Splice {
   // Edits do not include commas. Which commas are removed or added depends on all edits of an object, so
   // each_part() decides.
   enum class Kind : std::uint8_t { replace, remove, insert };
-  // The text that an edit adds: `owner`, if that is not empty, and otherwise the other parts.
-  struct Addition {
-    std::string_view head;
-    std::string_view middle;
-    std::string_view tail;
-    Bytes owner;
-  };
+  // Trivially copyable, so that sorting costs little. It adds the text that is the concatenation of `head`,
+  // `middle` and `tail`.
   struct Edit {
     Kind kind;
     std::size_t from;
     std::size_t to;
-    Addition addition;
+    std::string_view head;
+    std::string_view middle;
+    std::string_view tail;
+    std::size_t owner = kNoOwner;  // index in owners_ of the buffer that contains `head`; the rest is empty
   };
+  static constexpr std::size_t kNoOwner = static_cast<std::size_t>(-1);
 
   std::size_t offset_of(std::string_view range) const noexcept;
   // Returns where a member is inserted at the end of the object.
   std::size_t end_of_members(std::string_view object_range) const noexcept;
   Splice& add(Edit edit);
+  Splice& add_owned(Edit edit, Bytes addition);
   std::size_t merge_removals(std::size_t first, Edit& cut) const;
-  // Calls sink.keep(part) for each unchanged part of the text, and sink.add(addition, with_comma) for each
-  // addition, in the order of the edited text. `with_comma`: a comma precedes the addition.
+  // Calls sink.keep(part) for each unchanged part of the text, and sink.add(edit, with_comma) for each edit
+  // that adds text, in the order of the edited text. `with_comma`: a comma precedes the addition.
   template <class Sink>
   void each_part(Sink& sink) const;
 
   Bytes text_;
   std::vector<Edit, BlockAllocator<Edit>> edits_;  // sorted by `from`
+  std::vector<Bytes, BlockAllocator<Bytes>> owners_;
   std::size_t max_size_;
 };
 

@@ -1,5 +1,7 @@
 // The calling half of Peer: calls, their responses, deadlines and cancellation.
 #include <algorithm>
+#include <charconv>
+#include <limits>
 
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
@@ -103,7 +105,10 @@ std::optional<Error> Peer::start_call(OutgoingCall& call) {
   in_flight_.add(call);
   Result<void> posted;
   try {
-    posted = connection_->post(call.encode(std::to_string(call.id)), RelatedRequest{call.related_request()});
+    char digits[std::numeric_limits<std::uint64_t>::digits10 + 1];
+    const char* const end = std::to_chars(std::begin(digits), std::end(digits), call.id).ptr;
+    posted =
+        connection_->post(call.encode(std::string_view(digits, end)), RelatedRequest{call.related_request()});
   } catch (...) {
     in_flight_.remove(call.id);
     throw;

@@ -8,7 +8,9 @@ class DirectCallTest : public PoolTest {
  protected:
   struct TestCall final : DirectForward {
     TestCall(const rpc::Message& message, ForwardOptions call_options)
-        : DirectForward(Target("a"), std::move(call_options)), sent_request(message) {}
+        : DirectForward(Target("a")), sent_request(message) {
+      options = std::move(call_options);
+    }
 
     const mcp::ForwardedRequest& request() const noexcept override { return sent_request; }
     std::shared_ptr<const mcp::ForwardedRequest> copy_request() const override {

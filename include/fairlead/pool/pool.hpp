@@ -77,8 +77,7 @@ struct ForwardedAnswer {
 // outcome.
 class DirectForward {
  public:
-  DirectForward(Target call_target, ForwardOptions call_options)
-      : target(std::move(call_target)), options(std::move(call_options)) {}
+  explicit DirectForward(Target call_target) : target(std::move(call_target)) {}
   virtual ~DirectForward() = default;
 
   // Returns the request, which is a part of this object.
