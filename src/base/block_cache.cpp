@@ -1,6 +1,5 @@
 #include "fairlead/base/block_cache.hpp"
 
-#include <array>
 #include <new>
 #include <utility>
 
@@ -8,96 +7,59 @@
 
 namespace fairlead::detail {
 
+constinit thread_local BlockCache block_cache{};
+
 namespace {
 
-// Sizes are rounded up to a multiple of kSmallStep up to kMaxSmallBytes, above it to a multiple of
-// kLargeStep.
-constexpr std::size_t kSmallStep = 32;
-constexpr std::size_t kMaxSmallBytes = 1u << 10;
-constexpr std::size_t kLargeStep = 256;
-constexpr std::size_t kSmallClasses = kMaxSmallBytes / kSmallStep;
-constexpr std::size_t kLargeClasses = (kMaxCachedBlockBytes - kMaxSmallBytes) / kLargeStep;
-
-struct SizeClass {
-  std::size_t index;
-  std::size_t bytes;
-};
-
-// REQUIRES: size <= kMaxCachedBlockBytes.
-constexpr SizeClass size_class(std::size_t size) noexcept {
-  if (size <= kMaxSmallBytes) {
-    const std::size_t steps = (size + kSmallStep - 1) / kSmallStep;
-    return {steps, steps * kSmallStep};
-  }
-  const std::size_t steps = (size - kMaxSmallBytes + kLargeStep - 1) / kLargeStep;
-  return {kSmallClasses + steps, kMaxSmallBytes + steps * kLargeStep};
-}
-
-struct FreeBlock {
-  FreeBlock* next;
-};
-
-// Has no destructor, because a block may be released after the thread's other thread_local objects are
-// destroyed.
-struct Cache {
-  std::array<FreeBlock*, kSmallClasses + kLargeClasses + 1> free_lists;
-  std::size_t bytes;
-  std::size_t max_bytes;  // 0 before the first block is released, and when the thread is ending
-  bool thread_exiting;    // released blocks are freed
-};
-constinit thread_local Cache cache{};
-
 void free_cached_blocks() noexcept {
-  for (FreeBlock*& first : cache.free_lists) {
+  for (FreeBlock*& first : block_cache.free_lists) {
     while (first != nullptr) ::operator delete(std::exchange(first, first->next));
   }
-  cache.bytes = 0;
+  block_cache.bytes = 0;
 }
 
 struct ThreadExitCleanup {
   ~ThreadExitCleanup() {
-    cache.thread_exiting = true;
-    cache.max_bytes = 0;
+    block_cache.thread_exiting = true;
+    block_cache.max_bytes = 0;
     free_cached_blocks();
   }
 };
 thread_local ThreadExitCleanup thread_exit_cleanup;
 
-// Returns whether a block may be kept although max_bytes is exceeded: if it is the first one of this thread.
-// The first use of thread_exit_cleanup in a thread registers its destructor.
+// Returns whether the thread keeps blocks from now on: if it has not kept any before. The first use of
+// thread_exit_cleanup in a thread registers its destructor.
 bool begin_caching() noexcept {
-  if (cache.max_bytes > 0 || cache.thread_exiting) return false;
-  cache.max_bytes = kMaxBlockCacheBytes;
+  if (kAddressSanitizer || block_cache.max_bytes > 0 || block_cache.thread_exiting) return false;
+  block_cache.max_bytes = kMaxBlockCacheBytes;
   static_cast<void>(&thread_exit_cleanup);
   return true;
 }
 
-constexpr bool is_cacheable(std::size_t size) noexcept {
-  return !kAddressSanitizer && size > 0 && size <= kMaxCachedBlockBytes;
-}
-
 }  // namespace
 
-void* allocate_block(std::size_t size) {
-  if (!is_cacheable(size)) return ::operator new(size);
-  const SizeClass sizes = size_class(size);
-  FreeBlock*& first = cache.free_lists[sizes.index];
-  if (first == nullptr) return ::operator new(sizes.bytes);
-  cache.bytes -= sizes.bytes;
-  return std::exchange(first, first->next);
+// With the address sanitizer, which finds an overflow only if the block is not larger than requested, no
+// block is kept, so its size need not be that of its class.
+void* allocate_uncached_block(std::size_t size) {
+  const bool may_be_kept = !kAddressSanitizer && is_cacheable_size(size);
+  return ::operator new(may_be_kept ? block_size_class(size).bytes : size);
 }
 
-void release_block(void* block, std::size_t size) noexcept {
-  if (!is_cacheable(size)) return ::operator delete(block);
-  const SizeClass sizes = size_class(size);
-  if (cache.bytes + sizes.bytes > cache.max_bytes && !begin_caching()) return ::operator delete(block);
-  FreeBlock*& first = cache.free_lists[sizes.index];
-  first = ::new (block) FreeBlock{first};
-  cache.bytes += sizes.bytes;
+void release_uncached_block(void* block, std::size_t size) noexcept {
+  if (is_cacheable_size(size) && begin_caching()) return release_block(block, size);
+  ::operator delete(block);
+}
+
+void* FrameMemory::operator new(std::size_t size) {
+  return allocate_block(size);
+}
+
+void FrameMemory::operator delete(void* frame, std::size_t size) noexcept {
+  release_block(frame, size);
 }
 
 std::size_t cached_block_bytes() noexcept {
-  return cache.bytes;
+  return block_cache.bytes;
 }
 
 }  // namespace fairlead::detail

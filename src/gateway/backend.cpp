@@ -88,7 +88,7 @@ Task<Answer> GatewayBackend::serve(mcp::BackendRequest request) {
   return own_tool ? call_own_tool(std::move(request)) : forward(std::move(request));
 }
 
-bool GatewayBackend::serve_directly(mcp::BackendRequest&& request,
+bool GatewayBackend::serve_directly(mcp::DirectRequest&& request,
                                     const std::shared_ptr<Responder>& responder) {
   const Result<RequestTarget> target = parse_request_target(*request.facts);
   if (!target || target->kind != ListKind::tools || (tools_ && tools_->has_tool(target->name))) return false;
@@ -272,7 +272,7 @@ class WeakBackend final : public mcp::Backend {
     const auto backend = backend_.lock();
     return backend ? backend->serve(std::move(request)) : reject_request();
   }
-  bool serve_directly(mcp::BackendRequest&& request, const std::shared_ptr<Responder>& responder) override {
+  bool serve_directly(mcp::DirectRequest&& request, const std::shared_ptr<Responder>& responder) override {
     const auto backend = backend_.lock();
     return backend && backend->serve_directly(std::move(request), responder);
   }

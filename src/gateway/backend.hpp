@@ -48,7 +48,7 @@ class GatewayBackend final : public mcp::Backend,
 
   bool has_capability(std::string_view capability) const override;
   Task<Answer> serve(mcp::BackendRequest request) override;
-  bool serve_directly(mcp::BackendRequest&& request, const std::shared_ptr<Responder>& responder) override;
+  bool serve_directly(mcp::DirectRequest&& request, const std::shared_ptr<Responder>& responder) override;
   mcp::HeaderParams header_params(std::string_view tool, const Principal& principal) const override;
   Task<Result<std::shared_ptr<void>>> subscribe(mcp::BackendSubscription subscription) override;
   void on_session_began(std::string_view session, ContextSource context_source) override;

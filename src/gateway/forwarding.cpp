@@ -21,7 +21,9 @@ namespace {
 constexpr int kMaxRounds = 10;  // of one forwarded call
 constexpr std::size_t kMaxResponseMembers = mcp::ListLimits().max_message_members;
 
+// A modern client describes itself in the request, which is not changed in that respect.
 ClientDescription describe_client(const mcp::Context& context) {
+  if (mcp::is_modern(context.revision())) return ClientDescription{context.revision(), {}, {}, std::nullopt};
   return ClientDescription{context.revision(), context.client_capabilities(), context.client_info(),
                            context.log_level()};
 }
@@ -75,6 +77,10 @@ InputRequest parse_input_request(const json::Raw& input_requests, json::View req
                       part_of(input_requests, members["params"])};
 }
 
+Error error_of(const std::exception& thrown) {
+  return Error(ErrorKind::resource_exhausted, std::string("exception: ") + thrown.what());
+}
+
 }  // namespace
 
 mcp::Implementation gateway_info() {
@@ -94,10 +100,11 @@ std::string_view client_capability_for(std::string_view method) noexcept {
 }
 
 struct Forwarder::Call : ForwardedCall {
-  Call(mcp::BackendRequest&& request, Route&& request_route)
-      : ForwardedCall(std::move(request.context)),
-        text(request.message),
-        facts(std::move(request.facts)),
+  Call(const rpc::Message& message, std::shared_ptr<const mcp::CallFacts>&& call_facts, mcp::Context&& client,
+       Route&& request_route)
+      : ForwardedCall(std::move(client)),
+        text(message),
+        facts(std::move(call_facts)),
         route(std::move(request_route)) {}
 
   const std::string& server() const noexcept { return route.server->name(); }
@@ -113,61 +120,84 @@ struct Forwarder::Call : ForwardedCall {
 };
 
 // A call that is made without a coroutine.
-struct Forwarder::DirectCall final : Call, pool::AnswerHandler, std::enable_shared_from_this<DirectCall> {
-  DirectCall(std::shared_ptr<Forwarder> of, mcp::BackendRequest&& request, Route&& request_route,
-             std::shared_ptr<Responder> to)
-      : Call(std::move(request), std::move(request_route)),
+struct Forwarder::DirectCall final : Call, pool::DirectForward, std::enable_shared_from_this<DirectCall> {
+  DirectCall(std::shared_ptr<Forwarder>&& of, mcp::DirectRequest&& from_client, Route&& request_route,
+             const std::shared_ptr<Responder>& to)
+      : Call(from_client.message, std::move(from_client.facts), std::move(from_client.context),
+             std::move(request_route)),
+        DirectForward(Call::target()),
         forwarder(std::move(of)),
-        responder(std::move(to)) {}
+        responder(to),
+        rewriter(text, facts, route.name_at_server, describe_client(context)) {
+    forwarder->set_options(*this, options);
+  }
 
-  void on_answer(Result<pool::ForwardedAnswer> answer) override;
+  const mcp::ForwardedRequest& request() const noexcept override { return rewriter; }
+  std::shared_ptr<const mcp::ForwardedRequest> copy_request() const override {
+    return make_cached<RequestRewriter>(rewriter);
+  }
+  void* call_context() noexcept override { return static_cast<ForwardedCall*>(this); }
+  void on_answer(const rpc::Message& response, mcp::Revision revision) override;
+  void on_failure(const Error& error) override;
   // Responds at once if nothing has to be awaited for that. Returns false otherwise.
-  bool respond_to(const Result<pool::ForwardedAnswer>& answer) const;
+  bool respond_to(const rpc::Message& response, mcp::Revision revision) const;
+  void continue_with(Result<pool::ForwardedAnswer> answer);
 
   std::shared_ptr<Forwarder> forwarder;
   std::shared_ptr<Responder> responder;
+  RequestRewriter rewriter;
 };
 
-bool Forwarder::try_forward(mcp::BackendRequest&& request, Route&& route,
+bool Forwarder::try_forward(mcp::DirectRequest&& request, Route&& route,
                             const std::shared_ptr<Responder>& responder) {
   const bool continues = mcp::is_modern(request.context.revision()) && !request.facts->request_state.absent();
   if (continues) return false;
-  const auto call =
-      make_cached<DirectCall>(shared_from_this(), std::move(request), std::move(route), responder);
-  return pool_->forward(call->target(), make_request(*call, Round()), forward_options(call), call);
+  return pool_->forward(
+      make_cached<DirectCall>(shared_from_this(), std::move(request), std::move(route), responder));
 }
 
-void Forwarder::DirectCall::on_answer(Result<pool::ForwardedAnswer> answer) {
+void Forwarder::DirectCall::on_answer(const rpc::Message& response, mcp::Revision revision) {
   try {
-    if (respond_to(answer)) return;
-    forwarder->loop_.spawn(continue_call(forwarder, shared_from_this(), std::move(answer)));
+    if (!respond_to(response, revision)) continue_with(pool::ForwardedAnswer(response, revision));
   } catch (const std::exception& thrown) {
-    responder->respond(Error(ErrorKind::resource_exhausted, std::string("exception: ") + thrown.what()));
+    responder->respond(error_of(thrown));
   }
 }
 
-bool Forwarder::DirectCall::respond_to(const Result<pool::ForwardedAnswer>& answer) const {
-  if (!answer || answer->message.is(rpc::Kind::error)) return false;
-  if (answer->message.result_text().size() > Slices::kLargeMessageBytes) return false;
-  const std::optional<Answer> response = forwarder->response_for_client(*this, *answer);
-  if (response) responder->respond(*response);
-  return response.has_value();
+void Forwarder::DirectCall::on_failure(const Error& error) {
+  try {
+    continue_with(error);
+  } catch (const std::exception& thrown) {
+    responder->respond(error_of(thrown));
+  }
 }
 
-Task<void> Forwarder::continue_call(std::shared_ptr<Forwarder> self, std::shared_ptr<DirectCall> call,
-                                    Result<pool::ForwardedAnswer> answer) {
+bool Forwarder::DirectCall::respond_to(const rpc::Message& response, mcp::Revision revision) const {
+  if (response.is(rpc::Kind::error) || response.result_text().size() > Slices::kLargeMessageBytes)
+    return false;
+  const std::optional<Answer> answer = forwarder->response_for_client(*this, response, revision);
+  if (answer) responder->respond(*answer);
+  return answer.has_value();
+}
+
+void Forwarder::DirectCall::continue_with(Result<pool::ForwardedAnswer> answer) {
+  forwarder->loop_.spawn(continue_call(shared_from_this(), std::move(answer)));
+}
+
+Task<void> Forwarder::continue_call(std::shared_ptr<DirectCall> call, Result<pool::ForwardedAnswer> answer) {
   std::optional<Answer> response;
   try {
-    Task<Answer> rounds = self->run_rounds(call, Round(), std::move(answer));
+    Task<Answer> rounds = call->forwarder->run_rounds(call, Round(), std::move(answer));
     response = co_await rounds;
   } catch (const std::exception& thrown) {
-    response = Error(ErrorKind::resource_exhausted, std::string("exception: ") + thrown.what());
+    response = error_of(thrown);
   }
   call->responder->respond(*response);
 }
 
 Task<Answer> Forwarder::forward(mcp::BackendRequest request, Route route) {
-  const std::shared_ptr<Call> call = make_cached<Call>(std::move(request), std::move(route));
+  const std::shared_ptr<Call> call = make_cached<Call>(request.message, std::move(request.facts),
+                                                       std::move(request.context), std::move(route));
   Round round;
   // A modern client sends the request state of the previous round. For a legacy client, run_rounds() performs
   // all rounds and keeps the request state in its `round`.
@@ -185,9 +215,12 @@ Task<Answer> Forwarder::run_rounds(std::shared_ptr<Call> shared_call, Round roun
   const Call& call = *shared_call;
   for (int number = 0; number < kMaxRounds; ++number) {
     std::optional<Result<pool::ForwardedAnswer>> answered = std::exchange(first_answer, std::nullopt);
-    if (!answered)
-      answered =
-          co_await pool_->forward(call.target(), make_request(call, round), forward_options(shared_call));
+    if (!answered) {
+      pool::ForwardOptions options;
+      set_options(call, options);
+      options.call_context = std::shared_ptr<ForwardedCall>(shared_call);
+      answered = co_await pool_->forward(call.target(), make_request(call, round), std::move(options));
+    }
     const Result<pool::ForwardedAnswer>& answer = *answered;
     if (!answer) {
       // When a server ends, many calls fail in one turn. The pause lets each write its error response in a
@@ -200,7 +233,7 @@ Task<Answer> Forwarder::run_rounds(std::shared_ptr<Call> shared_call, Round roun
       co_return redacted(record_url_elicitations(call, answer->message.remote_error()));
     if (answer->message.result_text().size() > Slices::kLargeMessageBytes)
       co_await sleep_for(loop_, Slices::kPause);
-    std::optional<Answer> response = response_for_client(call, *answer);
+    std::optional<Answer> response = response_for_client(call, answer->message, answer->revision);
     if (response) co_return std::move(*response);
     const json::IndexedRaw indexed = answer->message.indexed_result();
     const Result<void> prepared = co_await prepare_next_round(call, indexed, round);
@@ -223,33 +256,29 @@ std::shared_ptr<const mcp::ForwardedRequest> Forwarder::make_request(const Call&
   return request;
 }
 
-pool::ForwardOptions Forwarder::forward_options(const std::shared_ptr<Call>& shared_call) const {
-  const Call& call = *shared_call;
-  pool::ForwardOptions options;
+void Forwarder::set_options(const Call& call, pool::ForwardOptions& options) const {
   options.stop = call.context.stop();
   options.tool = call.route.tool_entry;
   options.repeatable = options.tool.absent() && pool::is_repeatable(call.method());
-  options.call_context = std::shared_ptr<ForwardedCall>(shared_call);
   options.client = call.context.principal().get();
   options.on_progress = [&loop = loop_, &call](const json::Raw& params) {
     const Result<void> sent = ClientChannel(loop, call.context).notify("notifications/progress", params);
     static_cast<void>(sent);  // a progress notification that exceeds max_backlog_bytes is dropped
   };
-  return options;
 }
 
-std::optional<Answer> Forwarder::response_for_client(const Call& call,
-                                                     const pool::ForwardedAnswer& answer) const {
-  if (answer.message.members().member_count() > kMaxResponseMembers)
+std::optional<Answer> Forwarder::response_for_client(const Call& call, const rpc::Message& response,
+                                                     mcp::Revision revision) const {
+  if (response.members().member_count() > kMaxResponseMembers)
     return redacted(server_violation_error(
         call.server(), "answered with more than " + max_message_members_text(), failure::resource_exhausted));
   const mcp::Revision client = call.context.revision();
-  if (mcp::is_modern(answer.revision) && is_input_required(answer.message)) {
+  if (mcp::is_modern(revision) && is_input_required(response)) {
     if (!mcp::is_modern(client)) return std::nullopt;
-    return state_sealer_.seal(answer.message, call.binding());
+    return state_sealer_.seal(response, call.binding());
   }
-  if (mcp::is_modern(answer.revision) == mcp::is_modern(client)) return answer.message.result();
-  return result_for_client(answer.message, call.method(), answer.revision, client, server_info_);
+  if (mcp::is_modern(revision) == mcp::is_modern(client)) return response.result();
+  return result_for_client(response, call.method(), revision, client, server_info_);
 }
 
 Task<Result<void>> Forwarder::prepare_next_round(const Call& call, const json::IndexedRaw& result,

@@ -48,7 +48,7 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   Task<Answer> forward(mcp::BackendRequest request, Route route);
   // Does the same without a coroutine, if the call can be sent without waiting; see
   // mcp::Backend::serve_directly().
-  bool try_forward(mcp::BackendRequest&& request, Route&& route, const std::shared_ptr<Responder>& responder);
+  bool try_forward(mcp::DirectRequest&& request, Route&& route, const std::shared_ptr<Responder>& responder);
 
  private:
   // The parts of a forwarded call that are the same in all rounds.
@@ -66,15 +66,18 @@ class Forwarder : public std::enable_shared_from_this<Forwarder> {
   // that call has been made already.
   Task<Answer> run_rounds(std::shared_ptr<Call> shared_call, Round round,
                           std::optional<Result<pool::ForwardedAnswer>> first_answer);
-  static Task<void> continue_call(std::shared_ptr<Forwarder> self, std::shared_ptr<DirectCall> call,
-                                  Result<pool::ForwardedAnswer> answer);
+  // Responds to a direct call whose first outcome is `answer`.
+  static Task<void> continue_call(std::shared_ptr<DirectCall> call, Result<pool::ForwardedAnswer> answer);
   // References that are passed to the following functions refer to objects that outlive the tasks: in the
   // coroutine frame of run_rounds(), which awaits them, or in a DirectCall.
-  pool::ForwardOptions forward_options(const std::shared_ptr<Call>& shared_call) const;
+  // Sets all options except call_context.
+  void set_options(const Call& call, pool::ForwardOptions& options) const;
   // Returns the request that is sent to the server in this round.
   std::shared_ptr<const mcp::ForwardedRequest> make_request(const Call& call, const Round& round) const;
   // Returns the response for the client; nullopt if the server requires input from a legacy client first.
-  std::optional<Answer> response_for_client(const Call& call, const pool::ForwardedAnswer& answer) const;
+  // `response` is a result, from a server of `revision`.
+  std::optional<Answer> response_for_client(const Call& call, const rpc::Message& response,
+                                            mcp::Revision revision) const;
   // Records the URL elicitations in `error`, an error response of the server: when the server later reports
   // that one of them is complete, that notification is forwarded to the client. Returns `error` unchanged.
   Error record_url_elicitations(const Call& call, Error error) const;

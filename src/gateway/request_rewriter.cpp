@@ -76,27 +76,25 @@ json::Raw result_for_client(const rpc::Message& response, std::string_view metho
   const json::View view(result);
   // A result that is not an object violates MCP; no member can be added to it or removed from it.
   if (is_modern(server) == is_modern(client) || !view.is(json::Type::object)) return result;
-  const json::Members members(response.members(), view,
-                              {"_meta", "resultType", "ttlMs", "cacheScope", "structuredContent"});
-  const json::View meta = members["_meta"];
   json::Splice splice(result.bytes());
   if (is_modern(client)) {
-    splice.insert_member(view.text(), "resultType", "\"complete\"");
+    splice.insert_member_text(view.text(), R"("resultType":"complete")", {}, {});
     const mcp::MethodInfo* info = mcp::find_method(method, client);
-    if (info && info->cacheable) {
-      splice.insert_member(view.text(), "ttlMs", "0");
-      splice.insert_member(view.text(), "cacheScope", "\"private\"");
-    }
+    if (info && info->cacheable)
+      splice.insert_member_text(view.text(), R"("ttlMs":0,"cacheScope":"private")", {}, {});
+    const json::View meta = json::Members(response.members(), view, {"_meta"})["_meta"];
     if (meta.is(json::Type::object)) {
-      splice.insert_member(meta.text(), kServerInfoKey, server_info);
+      splice.insert_member_text(meta.text(), R"("io.modelcontextprotocol/serverInfo":)", server_info, {});
     } else if (meta.absent()) {
-      splice.insert_member(view.text(), "_meta",
-                           Bytes::join("{\"", kServerInfoKey, "\":", server_info, "}").view());
+      splice.insert_member_text(view.text(), R"("_meta":{"io.modelcontextprotocol/serverInfo":)", server_info,
+                                "}");
     }
   } else {
+    const json::Members members(response.members(), view,
+                                {"_meta", "resultType", "ttlMs", "cacheScope", "structuredContent"});
     for (const std::string_view key : {"resultType", "ttlMs", "cacheScope"})
       remove_if_present(splice, members[key]);
-    remove_if_present(splice, meta[kServerInfoKey]);
+    remove_if_present(splice, members["_meta"][kServerInfoKey]);
     // In revisions up to 2025-11-25, structuredContent is an object or absent.
     const json::View structured = members["structuredContent"];
     if (!structured.is(json::Type::object)) remove_if_present(splice, structured);

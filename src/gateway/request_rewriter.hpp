@@ -30,7 +30,7 @@ class RequestRewriter final : public mcp::ForwardedRequest {
  public:
   // `target` is the server's own name of the tool or prompt; nullopt keeps the name in the request.
   RequestRewriter(mcp::RequestText request, std::shared_ptr<const mcp::CallFacts> facts,
-                  std::optional<std::string> target, ClientDescription client)
+                  std::optional<std::string_view> target, ClientDescription client)
       : ForwardedRequest(std::move(facts)),
         request_(std::move(request)),
         target_(std::move(target)),

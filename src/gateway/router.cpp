@@ -62,14 +62,16 @@ Result<RequestTarget> parse_request_target(const mcp::CallFacts& call) {
 Result<Route> Router::route(const RequestTarget& target, std::string_view session,
                             const Principal& principal) const {
   if (target.kind == ListKind::resources) return route_resource(target, session, principal);
-  const auto catalogue = catalogue_->view(*scope_, session, principal);
+  auto catalogue = catalogue_->view(*scope_, session, principal);
   const bool is_tool = target.kind == ListKind::tools;
   const CatalogueEntry* const entry =
       is_tool ? catalogue->find_tool(target.name) : catalogue->find_prompt(target.name);
-  const auto server = entry ? servers_->find(entry->server) : nullptr;
+  auto server = entry ? servers_->find(entry->server) : nullptr;
   if (!server) return unknown_name_error(target, principal);
   if (lacks_user(*server, principal)) return user_required_error(server->name());
-  return Route{server, catalogue, entry->name, is_tool ? json::View(entry->modern_json) : json::View()};
+  const std::string_view name = entry->name;
+  return Route{std::move(server), std::move(catalogue), name,
+               is_tool ? json::View(entry->modern_json) : json::View()};
 }
 
 Result<Route> Router::route_resource(const RequestTarget& target, std::string_view session,
@@ -110,7 +112,8 @@ Error Router::unknown_name_error(const RequestTarget& target, const Principal& p
   const auto owner = owner_of(target, principal);
   if (owner && !owner->enabled) return server_disabled_error(owner->name());
   const std::string kind = target.kind == ListKind::tools ? "tool" : "prompt";
-  return refusal_error(rpc::kInvalidParams, "Unknown " + kind + ": " + target.name, failure::unknown_name);
+  return refusal_error(rpc::kInvalidParams, "Unknown " + kind + ": " + std::string(target.name),
+                       failure::unknown_name);
 }
 
 // If the resources of a server could not be fetched, the server may have this resource. Then its problem is

@@ -18,17 +18,18 @@ namespace fairlead::gateway {
 // The tool, prompt or resource that a request names.
 struct RequestTarget {
   ListKind kind = ListKind::tools;  // ListKind::resources for templates too
-  std::string name;                 // a public name, or the URI of a resource
+  std::string_view name;            // a public name, or the URI of a resource
 };
-// Returns the target of a request that is not a list request. Fails with the error to send to the client.
+// Returns the target of a request that is not a list request. Fails with the error to send to the client. The
+// name refers to `call`.
 Result<RequestTarget> parse_request_target(const mcp::CallFacts& call);
 
 // The server that a request is forwarded to.
 struct Route {
   std::shared_ptr<ServerEntry> server;
-  std::shared_ptr<const Catalogue> catalogue;  // owns the text of `tool_entry`; null for resources
-  std::optional<std::string> name_at_server;   // the server's own name of a tool or prompt
-  json::View tool_entry;                       // the tool as clients see it; absent for other targets
+  std::shared_ptr<const Catalogue> catalogue;      // owns the following texts; null for resources
+  std::optional<std::string_view> name_at_server;  // the server's own name of a tool or prompt
+  json::View tool_entry;                           // the tool as clients see it; absent for other targets
 };
 
 class Router {

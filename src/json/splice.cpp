@@ -13,16 +13,22 @@ namespace fairlead::json {
 
 namespace {
 
-constexpr std::string_view kWhiteSpace = " \t\r\n";
-
 // Returns the position after the last byte before `offset` that is not white space. REQUIRES: there is one.
 std::size_t end_before_space(std::string_view text, std::size_t offset) {
-  return text.find_last_not_of(kWhiteSpace, offset - 1) + 1;
+  while (is_space(text[offset - 1])) --offset;
+  return offset;
 }
 
 // Returns the position of the first byte from `offset` on that is not white space. REQUIRES: there is one.
 std::size_t skip_space(std::string_view text, std::size_t offset) {
-  return text.find_first_not_of(kWhiteSpace, offset);
+  while (is_space(text[offset])) ++offset;
+  return offset;
+}
+
+// Returns the position of the last quote before `offset`. REQUIRES: there is one.
+std::size_t last_quote_before(std::string_view text, std::size_t offset) {
+  const void* const quote = memrchr(text.data(), '"', offset);  // long keys are frequent in `_meta`
+  return static_cast<std::size_t>(static_cast<const char*>(quote) - text.data());
 }
 
 // Returns whether `text` is its own JSON spelling, but for the quotes.
@@ -36,8 +42,8 @@ bool needs_no_escape(std::string_view text) noexcept {
 std::size_t key_start(std::string_view text, std::size_t value) {
   const std::size_t colon = end_before_space(text, value) - 1;
   assert(text[colon] == ':');
-  std::size_t quote = text.rfind('"', end_before_space(text, colon) - 2);
-  while (text[quote - 1] == '\\') quote = text.rfind('"', quote - 1);
+  std::size_t quote = last_quote_before(text, end_before_space(text, colon) - 1);
+  while (text[quote - 1] == '\\') quote = last_quote_before(text, quote);
   return quote;
 }
 
@@ -55,19 +61,39 @@ std::size_t Splice::offset_of(std::string_view range) const noexcept {
 }
 
 Splice& Splice::add(Edit edit) {
-  if (edits_.empty()) edits_.reserve(4);  // a forwarded call needs three or four edits
-  const auto later = [](std::size_t from, const Edit& other) { return from < other.from; };
-  edits_.insert(std::upper_bound(edits_.begin(), edits_.end(), edit.from, later), std::move(edit));
+  max_size_ += 1 + edit.head.size() + edit.middle.size() + edit.tail.size();
+  if (edits_.empty()) edits_.reserve(6);  // a forwarded call needs three to six edits
+  edits_.push_back(edit);
+  for (auto at = edits_.end() - 1; at != edits_.begin() && (at - 1)->from > edit.from; --at) {
+    *at = *(at - 1);
+    *(at - 1) = edit;
+  }
   return *this;
+}
+
+Splice& Splice::add_owned(Edit edit, Bytes addition) {
+  edit.head = addition.view();
+  edit.owner = owners_.size();
+  owners_.push_back(std::move(addition));
+  return add(edit);
 }
 
 Splice& Splice::replace(std::string_view range, Bytes replacement) {
   const std::size_t from = offset_of(range);
-  return add(Edit{Kind::replace, from, from + range.size(), std::move(replacement)});
+  return add_owned(Edit{Kind::replace, from, from + range.size(), {}, {}, {}}, std::move(replacement));
+}
+
+Splice& Splice::replace(std::string_view range, std::string_view replacement) {
+  const std::size_t from = offset_of(range);
+  return add(Edit{Kind::replace, from, from + range.size(), replacement, {}, {}});
 }
 
 Splice& Splice::replace_with_string(std::string_view range, std::string_view text) {
-  if (needs_no_escape(text)) return replace(range, Bytes::join("\"", text, "\""));
+  if (needs_no_escape(text)) {
+    if (range.front() == '"') return replace(range.substr(1, range.size() - 2), text);  // keeps the quotes
+    const std::size_t from = offset_of(range);
+    return add(Edit{Kind::replace, from, from + range.size(), "\"", text, "\""});
+  }
   std::string quoted;
   append_string(quoted, text);
   return replace(range, Bytes::adopt(std::move(quoted)));
@@ -75,18 +101,30 @@ Splice& Splice::replace_with_string(std::string_view range, std::string_view tex
 
 Splice& Splice::remove_member(std::string_view value_range) {
   const std::size_t value = offset_of(value_range);
-  return add(Edit{Kind::remove, key_start(text_.view(), value), value + value_range.size(), Bytes()});
+  return add(Edit{Kind::remove, key_start(text_.view(), value), value + value_range.size(), {}, {}, {}});
+}
+
+std::size_t Splice::end_of_members(std::string_view object_range) const noexcept {
+  assert(object_range.size() >= 2 && object_range.back() == '}');
+  const std::size_t brace = offset_of(object_range) + object_range.size() - 1;
+  return end_before_space(text_.view(), brace);
 }
 
 Splice& Splice::insert_member(std::string_view object_range, std::string_view key, std::string_view value) {
-  assert(object_range.size() >= 2 && object_range.back() == '}');
-  const std::size_t brace = offset_of(object_range) + object_range.size() - 1;
-  const std::size_t offset = end_before_space(text_.view(), brace);
-  if (needs_no_escape(key))
-    return add(Edit{Kind::insert, offset, offset, Bytes::join(",\"", key, "\":", value)});
+  const std::size_t offset = end_of_members(object_range);
+  const auto insert = [&](Bytes member) -> Splice& {
+    return add_owned(Edit{Kind::insert, offset, offset, {}, {}, {}}, std::move(member));
+  };
+  if (needs_no_escape(key)) return insert(Bytes::join("\"", key, "\":", value));
   std::string quoted;
   append_string(quoted, key);
-  return add(Edit{Kind::insert, offset, offset, Bytes::join(",", quoted, ":", value)});
+  return insert(Bytes::join(quoted, ":", value));
+}
+
+Splice& Splice::insert_member_text(std::string_view object_range, std::string_view head,
+                                   std::string_view middle, std::string_view tail) {
+  const std::size_t offset = end_of_members(object_range);
+  return add(Edit{Kind::insert, offset, offset, head, middle, tail});
 }
 
 // Merges the removals of adjacent members, from edit `first` on, into one `cut`, which also removes the comma
@@ -110,65 +148,80 @@ std::size_t Splice::merge_removals(std::size_t first, Edit& cut) const {
   return last + 1;
 }
 
-template <class Put>
-void Splice::each_part(Put&& put) const {
+template <class Sink>
+void Splice::each_part(Sink& sink) const {
   const std::string_view text = text_.view();
   constexpr std::size_t kNoPosition = std::string_view::npos;
   std::size_t copied_end = 0;
   std::size_t leading_cut_end = kNoPosition;  // end of a cut that removed the first members of an object
   std::size_t last_insertion = kNoPosition;   // position of the last insertion
-  const auto copy_up_to = [&](std::size_t to) {
-    if (to > copied_end) put(text.substr(copied_end, to - copied_end), text_);
+  const auto keep_up_to = [&](std::size_t to) {
+    if (to > copied_end) sink.keep(std::string_view(text.data() + copied_end, to - copied_end));
   };
 
   for (std::size_t i = 0; i < edits_.size();) {
     const Edit& edit = edits_[i];
-    std::string_view replacement = edit.replacement.view();
-    std::size_t from = edit.from;
-    std::size_t to = edit.to;
     if (edit.kind == Kind::remove) {
-      Edit cut{Kind::remove, from, to, Bytes()};
+      Edit cut = edit;
       i = merge_removals(i, cut);
-      from = cut.from;
-      to = cut.to;
-      if (text[end_before_space(text, from) - 1] == '{') leading_cut_end = to;
-    } else {
-      ++i;
+      if (text[end_before_space(text, cut.from) - 1] == '{') leading_cut_end = cut.to;
+      keep_up_to(cut.from);
+      copied_end = cut.to;
+      continue;
     }
+    bool with_comma = false;
     if (edit.kind == Kind::insert) {
-      const bool is_first = (text[from - 1] == '{' || from == leading_cut_end) && from != last_insertion;
-      if (is_first) replacement.remove_prefix(1);
-      last_insertion = from;
+      const bool is_first = text[edit.from - 1] == '{' || edit.from == leading_cut_end;
+      with_comma = !is_first || edit.from == last_insertion;
+      last_insertion = edit.from;
     }
-    copy_up_to(from);
-    if (!replacement.empty()) put(replacement, edit.replacement);
-    copied_end = to;
+    keep_up_to(edit.from);
+    sink.add(edit, with_comma);
+    copied_end = edit.to;
+    ++i;
   }
-  copy_up_to(text.size());
+  keep_up_to(text.size());
 }
 
 std::vector<Bytes> Splice::parts() const {
-  std::vector<Bytes> parts;
-  parts.reserve(2 * edits_.size() + 1);
-  each_part([&](std::string_view part, const Bytes& source) { parts.push_back(source.part(part)); });
-  return parts;
-}
+  struct Sink {
+    const Splice& splice;
+    std::vector<Bytes> parts{};
 
-std::size_t Splice::max_size() const noexcept {
-  std::size_t size = text_.size();
-  for (const Edit& edit : edits_) size += edit.replacement.size();
-  return size;
+    void keep(std::string_view part) { parts.push_back(splice.text_.part(part)); }
+    void add(const Edit& edit, bool with_comma) {
+      if (with_comma) parts.push_back(Bytes::constant(","));
+      Bytes addition = edit.owner == kNoOwner ? Bytes::join(edit.head, edit.middle, edit.tail)
+                                              : splice.owners_[edit.owner];
+      if (!addition.empty()) parts.push_back(std::move(addition));
+    }
+  };
+  Sink sink{*this};
+  sink.parts.reserve(3 * edits_.size() + 1);
+  each_part(sink);
+  return std::move(sink.parts);
 }
 
 Bytes Splice::joined() const {
   if (edits_.empty()) return text_;
-  return Bytes::build(max_size(), [&](char* out) {
-    char* end = out;
-    each_part([&](std::string_view part, const Bytes&) {
+  struct Sink {
+    char* end;
+
+    void keep(std::string_view part) {
       std::memcpy(end, part.data(), part.size());
       end += part.size();
-    });
-    return static_cast<std::size_t>(end - out);
+    }
+    void add(const Edit& edit, bool with_comma) {
+      if (with_comma) *end++ = ',';
+      if (!edit.head.empty()) keep(edit.head);
+      if (!edit.middle.empty()) keep(edit.middle);
+      if (!edit.tail.empty()) keep(edit.tail);
+    }
+  };
+  return Bytes::build(max_size_, [&](char* out) {
+    Sink sink{out};
+    each_part(sink);
+    return static_cast<std::size_t>(sink.end - out);
   });
 }
 

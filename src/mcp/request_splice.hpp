@@ -22,13 +22,13 @@ struct RequestText {
 
 class RequestSplice {
  public:
-  // Replaces the id and the progress token of the request by the id in `options`. REQUIRES: `facts` outlives
-  // this object, and was collected from `request`.
-  RequestSplice(RequestText request, const CallFacts& facts, ForwardedRequest::EncodeOptions options);
+  // Replaces the id and the progress token of the request by the id in `options`. REQUIRES: `facts` and the
+  // id outlive this object, and `facts` was collected from `request`.
+  RequestSplice(const RequestText& request, const CallFacts& facts, ForwardedRequest::EncodeOptions options);
 
   // Replaces a value. `value` is one of the views in `facts`. Does nothing if it is absent.
   void replace(json::View value, Bytes replacement) { splice_.replace(value.text(), std::move(replacement)); }
-  // The same by the JSON string of `text`.
+  // The same by the JSON string of `text`. REQUIRES: `text` outlives this object.
   void replace_with_string(json::View value, std::string_view text) {
     splice_.replace_with_string(value.text(), text);
   }
@@ -43,11 +43,17 @@ class RequestSplice {
   rpc::Rope finish();
 
  private:
-  RequestText request_;
+  // Adds the progress token to a `_meta` that is present. Does nothing if none is to be added.
+  void add_token_to_meta();
+  // Adds a `_meta` with the progress token and with new_members_.
+  void add_meta();
+
   const CallFacts& facts_;
   json::Splice splice_;
-  // The members of a `_meta` to be created.
-  std::basic_string<char, std::char_traits<char>, BlockAllocator<char>> new_meta_;
+  std::string_view new_token_;  // the progress token that is still to be added; empty if there is none
+  bool one_line_;
+  // The members of a `_meta` to be created, except the progress token; a comma precedes each.
+  std::basic_string<char, std::char_traits<char>, BlockAllocator<char>> new_members_;
 };
 
 }  // namespace fairlead::mcp

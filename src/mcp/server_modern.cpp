@@ -212,8 +212,8 @@ bool serve_modern_directly(const ModernServer& modern, const rpc::Message& messa
   if (!may_serve_directly(*modern.server, message) || check_request_params(*facts)) return false;
   Result<std::shared_ptr<RequestState>> state = make_request_state(message, stop, facts, std::move(link));
   if (!state) return false;
-  BackendRequest request(message, std::move(facts), Context(std::move(*state)));
-  return modern.server->backend->serve_directly(std::move(request), responder);
+  return modern.server->backend->serve_directly({message, std::move(facts), Context(std::move(*state))},
+                                                responder);
 }
 
 Task<Answer> serve_modern(std::shared_ptr<const ModernServer> modern, Request request,

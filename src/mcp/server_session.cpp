@@ -162,8 +162,7 @@ bool ServerSession::serve_directly(const rpc::Message& message, const std::stop_
   state->meta = part_of(message, facts->meta);
   state->facts = facts;
   state->stop = stop;
-  BackendRequest request(message, std::move(facts), Context(std::move(state)));
-  return server_->backend->serve_directly(std::move(request), responder);
+  return server_->backend->serve_directly({message, std::move(facts), Context(std::move(state))}, responder);
 }
 
 const std::shared_ptr<const ModernServer>& ServerSession::modern() {

@@ -1,5 +1,7 @@
 // The calling half of Peer: calls, their responses, deadlines and cancellation.
 #include <algorithm>
+#include <charconv>
+#include <limits>
 
 #include "fairlead/json/view.hpp"
 #include "fairlead/json/writer.hpp"
@@ -29,9 +31,14 @@ Peer::OutgoingCall::~OutgoingCall() {
   if (in_flight_) peer_->abandon_call(*this, "no longer wanted");
 }
 
-void Peer::OutgoingCall::finish(Result<rpc::Message> outcome) {
+void Peer::OutgoingCall::finish(const rpc::Message& response) {
   in_flight_ = false;
-  on_finished(std::move(outcome));
+  on_response(response);
+}
+
+void Peer::OutgoingCall::fail(Error reason) {
+  in_flight_ = false;
+  on_failure(std::move(reason));
 }
 
 void Peer::OutgoingCall::handle_progress(const rpc::Message& notification) {
@@ -49,8 +56,13 @@ bool Peer::CallBase::await_suspend(std::coroutine_handle<> handle) {
   return !refused;
 }
 
-void Peer::CallBase::on_finished(Result<rpc::Message> outcome) {
-  outcome_ = std::move(outcome);
+void Peer::CallBase::on_response(const rpc::Message& response) {
+  outcome_ = response;
+  handle_.resume();
+}
+
+void Peer::CallBase::on_failure(Error reason) {
+  outcome_ = std::move(reason);
   handle_.resume();
 }
 
@@ -93,7 +105,10 @@ std::optional<Error> Peer::start_call(OutgoingCall& call) {
   in_flight_.add(call);
   Result<void> posted;
   try {
-    posted = connection_->post(call.encode(std::to_string(call.id)), RelatedRequest{call.related_request()});
+    char digits[std::numeric_limits<std::uint64_t>::digits10 + 1];
+    const char* const end = std::to_chars(std::begin(digits), std::end(digits), call.id).ptr;
+    posted =
+        connection_->post(call.encode(std::string_view(digits, end)), RelatedRequest{call.related_request()});
   } catch (...) {
     in_flight_.remove(call.id);
     throw;
@@ -123,7 +138,7 @@ void Peer::cancel_call(std::uint64_t id) {
   if (!call) return;
   in_flight_.abandon(*call);
   send_cancel(id, "cancelled by the caller");
-  call->finish(Error(ErrorKind::cancelled, "the call was cancelled by its caller"));
+  call->fail(Error(ErrorKind::cancelled, "the call was cancelled by its caller"));
 }
 
 void Peer::send_cancel(std::uint64_t id, const char* reason) {
@@ -185,7 +200,7 @@ void Peer::report_mismatch(const rpc::Message& message) {
                    {LogField::json_number("id", id), {"expected", expected}});
   if (!options_.lock_step || waiting == 0) return;
   rpc::PendingCall* call = in_flight_.remove(first);
-  call->finish(
+  call->fail(
       Error(ErrorKind::id_mismatch,
             "the response has id " + std::string(id.substr(0, kMaxShownIdBytes)) + ", expected " + expected));
 }
@@ -207,14 +222,13 @@ void Peer::fail_calls(const Error& reason) {
     rpc::PendingCall* call = in_flight_.remove(id);
     if (!call) continue;
     const bool is_unsent = static_cast<OutgoingCall*>(call)->start_position_ >= written;
-    call->finish(is_unsent ? marked_unsent(reason) : reason);
+    call->fail(is_unsent ? marked_unsent(reason) : reason);
   }
 }
 
 void Peer::handle_call_failure(std::string_view id, Error reason) {
   const std::optional<std::uint64_t> call_id = rpc::parse_call_id(id);
-  if (rpc::PendingCall* call = call_id ? in_flight_.remove(*call_id) : nullptr)
-    call->finish(std::move(reason));
+  if (rpc::PendingCall* call = call_id ? in_flight_.remove(*call_id) : nullptr) call->fail(std::move(reason));
 }
 
 void Peer::arm_deadline_timer() {
@@ -235,7 +249,7 @@ void Peer::expire_calls() {
     send_cancel(id, "timed out");
     const bool total = pending.max_deadline_ <= pending.deadline;
     const auto waited = total ? *pending.max_total_time_ : *pending.timeout_;
-    call->finish(Error::timeout("`" + std::string(pending.method()) + "`", to_milliseconds(waited)));
+    call->fail(Error::timeout("`" + std::string(pending.method()) + "`", to_milliseconds(waited)));
   }
   arm_deadline_timer();
 }

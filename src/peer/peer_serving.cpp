@@ -285,7 +285,7 @@ void Peer::handle_malformed(const rpc::Message& message, const std::shared_ptr<B
   const std::optional<std::uint64_t> id = rpc::parse_call_id(message.id());
   if (id && message.method().empty() && !batch) {
     if (rpc::PendingCall* call = in_flight_.remove(*id))
-      return call->finish(Error(problem.kind(), problem.message()));
+      return call->fail(Error(problem.kind(), problem.message()));
   }
   const bool is_request =
       !message.id().empty() && !message.method().empty() && problem.kind() == ErrorKind::frame_too_large;

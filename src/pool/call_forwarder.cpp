@@ -152,19 +152,17 @@ Task<Result<ForwardedAnswer>> CallForwarder::forward(Target target,
   }
 }
 
-bool CallForwarder::try_forward(Target&& target, const std::shared_ptr<const mcp::ForwardedRequest>& request,
-                                ForwardOptions&& options, const std::shared_ptr<AnswerHandler>& handler) {
-  const Result<ServerRegistry::Entry*> server = registry_->find(target.server);
-  if (!server) return false;
-  const Result<UpstreamPtr> found = registry_->get_or_create_upstream(target);
-  if (!found || !(*found)->ready() || tool_refusal_error(**found, request->tool())) return false;
-  (*found)->stop_if_capabilities_outdated();
-  std::shared_ptr<UpstreamConnection> connection = (*found)->ready() ? (*found)->connection() : nullptr;
+bool CallForwarder::try_forward(const std::shared_ptr<DirectForward>& call) {
+  const Result<UpstreamPtr> found = registry_->get_or_create_upstream(call->target);
+  if (!found) return false;
+  ManagedUpstream& upstream = **found;
+  if (!upstream.ready() || tool_refusal_error(upstream, call->request().tool())) return false;
+  upstream.stop_if_capabilities_outdated();
+  std::shared_ptr<UpstreamConnection> connection = upstream.ready() ? upstream.connection() : nullptr;
   if (!connection || !connection->client()) return false;
-  Admission admission = admission_.try_admit(*(*server)->context);
+  Admission admission = admission_.try_admit(*upstream.server);
   if (!admission.pool_permit) return false;
-  DirectCall::start(shared_from_this(), *found, std::move(connection), std::move(admission),
-                    std::move(target), request, std::move(options), handler);
+  DirectCall::start(shared_from_this(), *found, std::move(connection), std::move(admission), call);
   return true;
 }
 

@@ -30,8 +30,7 @@ class CallForwarder : public std::enable_shared_from_this<CallForwarder> {
 
   Task<Result<ForwardedAnswer>> forward(Target target, std::shared_ptr<const mcp::ForwardedRequest> request,
                                         ForwardOptions options, Attempted attempted = Attempted());
-  bool try_forward(Target&& target, const std::shared_ptr<const mcp::ForwardedRequest>& request,
-                   ForwardOptions&& options, const std::shared_ptr<AnswerHandler>& handler);
+  bool try_forward(const std::shared_ptr<DirectForward>& call);
   Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority,
                               const Principal* client);
   Result<Lease> keep_alive(const std::shared_ptr<Upstream>& upstream);

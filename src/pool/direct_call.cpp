@@ -15,6 +15,11 @@ Error exception_error(const std::exception& thrown) {
   return Error(ErrorKind::resource_exhausted, std::string("exception: ") + thrown.what());
 }
 
+std::shared_ptr<void> call_context_of(const std::shared_ptr<DirectForward>& forward) {
+  void* const context = forward->call_context();
+  return context ? std::shared_ptr<void>(forward, context) : nullptr;
+}
+
 }  // namespace
 
 class DirectCall::InFlight {
@@ -47,87 +52,106 @@ bool may_retry(const Error& error, const mcp::ForwardedRequest& request, const F
 }
 
 void DirectCall::start(std::shared_ptr<CallForwarder> forwarder, const UpstreamPtr& upstream,
-                       ConnectionPtr&& connection, Admission&& admission, Target&& target,
-                       const std::shared_ptr<const mcp::ForwardedRequest>& request, ForwardOptions&& options,
-                       const std::shared_ptr<AnswerHandler>& handler) {
-  Loop& loop = upstream->core->loop;
-  const auto call =
-      make_cached<DirectCall>(std::move(forwarder), upstream, std::move(connection), std::move(admission),
-                              std::move(target), request, std::move(options), handler);
-  loop.service<InFlight>().add(call);
+                       ConnectionPtr&& connection, Admission&& admission,
+                       const std::shared_ptr<DirectForward>& forward) {
+  const auto call = make_cached<DirectCall>(std::move(forwarder), upstream, std::move(connection),
+                                            std::move(admission), forward);
+  upstream->core->loop.service<InFlight>().add(call);
   std::optional<Error> refused;
   try {
     refused = call->ForwardCall::start();
   } catch (const std::exception& thrown) {
     refused = exception_error(thrown);
   }
-  if (refused) call->on_finished(*refused);
+  if (refused) call->on_failure(std::move(*refused));
 }
 
-DirectCall::DirectCall(std::shared_ptr<CallForwarder> forwarder, const UpstreamPtr& upstream,
-                       ConnectionPtr&& connection, Admission&& admission, Target&& target,
-                       const std::shared_ptr<const mcp::ForwardedRequest>& request, ForwardOptions&& options,
-                       const std::shared_ptr<AnswerHandler>& handler)
-    : ForwardCall(*connection->client(), *request, options.idle.value_or(upstream->spec().clocks.idle),
-                  options.absolute.value_or(upstream->spec().clocks.absolute), options.stop),
+DirectCall::DirectCall(std::shared_ptr<CallForwarder>&& forwarder, const UpstreamPtr& upstream,
+                       ConnectionPtr&& connection, Admission&& admission,
+                       const std::shared_ptr<DirectForward>& forward)
+    : ForwardCall(*connection->client(), forward->request(),
+                  forward->options.idle.value_or(upstream->spec().clocks.idle),
+                  forward->options.absolute.value_or(upstream->spec().clocks.absolute),
+                  forward->options.stop),
       forwarder_(std::move(forwarder)),
       connection_(std::move(connection)),
       admission_(std::move(admission)),
-      target_(std::move(target)),
-      request_(request),
-      options_(std::move(options)),
-      handler_(handler),
-      active_(std::in_place, upstream, target_, request_->method(), options_.call_context, request_.get()) {}
+      forward_(forward),
+      active_(std::in_place, upstream, forward->target, forward->request().method(), call_context_of(forward),
+              &forward->request()) {}
 
-void DirectCall::on_finished(Result<rpc::Message> outcome) {
-  const std::shared_ptr<DirectCall> self = std::move(own_reference_.call);
+std::shared_ptr<DirectCall> DirectCall::release_own_reference() {
   own_reference_.unlink();
+  return std::move(own_reference_.call);
+}
+
+void DirectCall::on_response(const rpc::Message& response) {
+  const std::shared_ptr<DirectCall> self = release_own_reference();
   try {
-    if (!outcome) return fail(outcome.error());
-    active_->upstream().on_call_answered(request_->tool());
-    complete(ForwardedAnswer(std::move(*outcome), connection_->server().revision));
+    active_->upstream().on_call_answered(forward_->request().tool());
+    complete(response, connection_->server().revision);
   } catch (const std::exception& thrown) {
-    complete(exception_error(thrown));  // so that other calls of the connection are not affected
+    fail(exception_error(thrown));  // so that other calls of the connection are not affected
+  }
+}
+
+void DirectCall::on_failure(Error reason) {
+  const std::shared_ptr<DirectCall> self = release_own_reference();
+  try {
+    ManagedUpstream& upstream = active_->upstream();
+    const Error error = upstream.failures.on_call_failed(connection_, reason);
+    if (!may_retry(error, forward_->request(), forward_->options, *active_)) return fail(error);
+    upstream.core->log().info("retrying a call",
+                              {{"server", forward_->target.server}, {"reason", error.message()}});
+    CallForwarder::Attempted attempted;
+    attempted.count = 1;
+    if (!error.detail().unsent) attempted.failure = error;
+    attempted.admission = std::move(admission_);
+    Loop& loop = upstream.core->loop;
+    active_.reset();
+    loop.spawn(retry(self, std::move(attempted)));
+  } catch (const std::exception& thrown) {
+    fail(exception_error(thrown));
   }
 }
 
 void DirectCall::on_forwarded_progress(const json::Raw& params) {
   active_->upstream().health.record_activity();
-  if (!request_->wants_progress()) return;
+  if (!forward_->request().wants_progress()) return;
   active_->progressed = true;
-  if (options_.on_progress) options_.on_progress(params);
+  if (forward_->options.on_progress) forward_->options.on_progress(params);
 }
 
-void DirectCall::complete(Result<ForwardedAnswer> answer) {
+std::shared_ptr<DirectForward> DirectCall::release_forward() {
   active_.reset();
   admission_ = Admission();
-  if (const auto handler = std::exchange(handler_, nullptr)) handler->on_answer(std::move(answer));
+  return std::move(forward_);
 }
 
-void DirectCall::fail(const Error& reason) {
-  ManagedUpstream& upstream = active_->upstream();
-  const Error error = upstream.failures.on_call_failed(connection_, reason);
-  if (!may_retry(error, *request_, options_, *active_)) return complete(error);
-  upstream.core->log().info("retrying a call", {{"server", target_.server}, {"reason", error.message()}});
-  CallForwarder::Attempted attempted;
-  attempted.count = 1;
-  if (!error.detail().unsent) attempted.failure = error;
-  attempted.admission = std::move(admission_);
-  Loop& loop = upstream.core->loop;
-  active_.reset();
-  loop.spawn(retry(shared_from_this(), std::move(attempted)));
+void DirectCall::complete(const rpc::Message& response, mcp::Revision revision) {
+  if (const auto forward = release_forward()) forward->on_answer(response, revision);
+}
+
+void DirectCall::fail(const Error& error) {
+  if (const auto forward = release_forward()) forward->on_failure(error);
 }
 
 Task<void> DirectCall::retry(std::shared_ptr<DirectCall> self, CallForwarder::Attempted attempted) {
   std::optional<Result<ForwardedAnswer>> answer;
   try {
-    Task<Result<ForwardedAnswer>> retried =
-        self->forwarder_->forward(self->target_, self->request_, self->options_, std::move(attempted));
+    ForwardOptions options = self->forward_->options;
+    options.call_context = call_context_of(self->forward_);
+    Task<Result<ForwardedAnswer>> retried = self->forwarder_->forward(
+        self->forward_->target, self->forward_->copy_request(), std::move(options), std::move(attempted));
     answer = co_await retried;
   } catch (const std::exception& thrown) {
     answer = exception_error(thrown);
   }
-  self->complete(std::move(*answer));
+  if (*answer) {
+    self->complete((*answer)->message, (*answer)->revision);
+  } else {
+    self->fail(answer->error());
+  }
 }
 
 }  // namespace fairlead::pool

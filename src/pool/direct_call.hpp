@@ -25,18 +25,14 @@ class DirectCall final : private mcp::ForwardCall, public std::enable_shared_fro
   using ConnectionPtr = std::shared_ptr<UpstreamConnection>;
   using Hook = boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-  // Sends the call. Its outcome is passed to `handler`. REQUIRES: `upstream` is ready, and `connection`,
-  // which has a client(), is its connection.
+  // Sends `forward`, which gets the outcome. REQUIRES: `upstream` is ready, and `connection`, which has a
+  // client(), is its connection.
   static void start(std::shared_ptr<CallForwarder> forwarder, const UpstreamPtr& upstream,
-                    ConnectionPtr&& connection, Admission&& admission, Target&& target,
-                    const std::shared_ptr<const mcp::ForwardedRequest>& request, ForwardOptions&& options,
-                    const std::shared_ptr<AnswerHandler>& handler);
-
-  // Called by start(). Public for std::allocate_shared() only.
-  DirectCall(std::shared_ptr<CallForwarder> forwarder, const UpstreamPtr& upstream,
-             ConnectionPtr&& connection, Admission&& admission, Target&& target,
-             const std::shared_ptr<const mcp::ForwardedRequest>& request, ForwardOptions&& options,
-             const std::shared_ptr<AnswerHandler>& handler);
+                    ConnectionPtr&& connection, Admission&& admission,
+                    const std::shared_ptr<DirectForward>& forward);
+  DirectCall(std::shared_ptr<CallForwarder>&& forwarder, const UpstreamPtr& upstream,
+             ConnectionPtr&& connection, Admission&& admission,
+             const std::shared_ptr<DirectForward>& forward);
 
  private:
   // The direct calls of a loop. They own themselves while they are in flight; the destructor of the loop, and
@@ -46,20 +42,21 @@ class DirectCall final : private mcp::ForwardCall, public std::enable_shared_fro
     std::shared_ptr<DirectCall> call;
   };
 
-  void on_finished(Result<rpc::Message> outcome) override;
+  void on_response(const rpc::Message& response) override;
+  void on_failure(Error reason) override;
   void on_forwarded_progress(const json::Raw& params) override;
-  // Passes the outcome to the handler, unless it has one.
-  void complete(Result<ForwardedAnswer> answer);
-  void fail(const Error& reason);
+  // Ends the ownership of this object by itself.
+  std::shared_ptr<DirectCall> release_own_reference();
+  // Releases what the call occupies, and passes the outcome to forward_, unless it has one.
+  void complete(const rpc::Message& response, mcp::Revision revision);
+  void fail(const Error& error);
+  std::shared_ptr<DirectForward> release_forward();
   static Task<void> retry(std::shared_ptr<DirectCall> self, CallForwarder::Attempted attempted);
 
   std::shared_ptr<CallForwarder> forwarder_;
   ConnectionPtr connection_;
   Admission admission_;
-  Target target_;
-  std::shared_ptr<const mcp::ForwardedRequest> request_;
-  ForwardOptions options_;
-  std::shared_ptr<AnswerHandler> handler_;
+  std::shared_ptr<DirectForward> forward_;  // null when it has its outcome
   std::optional<ActiveCall> active_;
   OwnReference own_reference_;
 };

@@ -37,10 +37,7 @@ class PoolImpl final : public Pool {
                                         ForwardOptions options) override {
     return forwarder_->forward(std::move(target), std::move(request), std::move(options));
   }
-  bool forward(Target&& target, const std::shared_ptr<const mcp::ForwardedRequest>& request,
-               ForwardOptions&& options, const std::shared_ptr<AnswerHandler>& handler) override {
-    return forwarder_->try_forward(std::move(target), request, std::move(options), handler);
-  }
+  bool forward(const std::shared_ptr<DirectForward>& call) override { return forwarder_->try_forward(call); }
   Task<Result<Lease>> acquire(Target target, std::stop_token stop, StartPriority priority,
                               const Principal* client) override {
     return forwarder_->acquire(std::move(target), std::move(stop), priority, client);

@@ -144,9 +144,9 @@ void ServerRegistry::retire_upstream(UpstreamPtr upstream, std::string_view reas
 Result<ServerRegistry::UpstreamPtr> ServerRegistry::get_or_create_upstream(const Target& target) {
   if (shutting_down_)
     return with_failure_code(Error(ErrorKind::closed, "the pool is shutting down"), failure::draining);
-  const Result<Entry*> found = find(target.server);
-  if (!found) return found.error();
-  Entry& server = **found;
+  const auto found = servers_.find(target.server);
+  if (found == servers_.end()) return find(target.server).error();
+  Entry& server = found->second;
   if (!server.enabled) {
     return with_failure_code(Error(ErrorKind::connection_failed, "server " + target.server + " is disabled"),
                              failure::server_stopped);

@@ -35,6 +35,45 @@ TEST(RequestRewriterTest, OnlyNameChangesWithinOneEra) {
   EXPECT_EQ(rewritten(modern, kModern, kModern, std::nullopt), modern);
 }
 
+// Requests over 4 KiB are not copied into one buffer.
+TEST(RequestRewriterTest, LargeRequestIsRewrittenLikeSmallOne) {
+  for (const std::size_t size : {10UL, 5000UL}) {
+    const std::string arguments = R"("arguments":{"text":")" + std::string(size, 'x') + "\"}";
+    const std::string request =
+        R"({"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"s__tool",)" + arguments + "}}";
+    const rpc::Message message = rpc::Message::parse(Bytes::copy_of(request));
+    const ClientDescription client{kLegacy, json::View(), json::View(), std::nullopt};
+    const RequestRewriter rewriter(message, mcp::CallFacts::of(message), "tool", client);
+    rpc::Rope rope;
+    {
+      const std::string id = std::to_string(123'456'789'012);
+      rope = rewriter.encode(kLegacy, {id, true});
+    }
+    EXPECT_EQ(rope.joined().view(),
+              R"({"jsonrpc":"2.0","id":123456789012,"method":"tools/call","params":{"name":"tool",)" +
+                  arguments + R"(,"_meta":{"progressToken":123456789012}}})");
+  }
+}
+
+TEST(RequestRewriterTest, ProgressTokenIsAddedFirstToMeta) {
+  const auto with_token = [](const std::string& text, mcp::Revision server) {
+    return rewritten(text, kLegacy, server, std::nullopt, "{}", true);
+  };
+  const std::string head = R"({"jsonrpc":"2.0","id":"i","method":"x")";
+  EXPECT_EQ(with_token(head + "}", kLegacy), head + R"(,"params":{"_meta":{"progressToken":"i"}}})");
+  EXPECT_EQ(with_token(head + R"(,"params":{"_meta":{"a":1}}})", kLegacy),
+            head + R"(,"params":{"_meta":{"a":1,"progressToken":"i"}}})");
+  EXPECT_EQ(with_token(head + R"(,"params":{"_meta":{}}})", kLegacy),
+            head + R"(,"params":{"_meta":{"progressToken":"i"}}})");
+  const std::string modern = with_token(head + R"(,"params":{"_meta":{"a":1}}})", kModern);
+  EXPECT_TRUE(modern.starts_with(head + R"(,"params":{"_meta":{"a":1,"progressToken":"i","io.)")) << modern;
+  const std::string added = with_token(head + "}", kModern);
+  EXPECT_TRUE(added.starts_with(head + R"(,"params":{"_meta":{"progressToken":"i","io.)")) << added;
+  // The server rejects such requests.
+  for (const std::string invalid : {R"(,"params":{"_meta":[]}})", R"(,"params":[1]})"})
+    EXPECT_EQ(with_token(head + invalid, kLegacy), head + invalid);
+}
+
 TEST(RequestRewriterTest, ExtensionsAndTasksAreNotForwarded) {
   EXPECT_EQ(
       rewritten(

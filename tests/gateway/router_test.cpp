@@ -8,13 +8,13 @@ namespace {
 
 class RouterTest : public StoreTest {
  protected:
-  static RequestTarget target(ListKind kind, const std::string& name) {
+  static RequestTarget target(ListKind kind, std::string_view name) {
     RequestTarget result;
     result.kind = kind;
     result.name = name;
     return result;
   }
-  Result<Route> route(ListKind kind, const std::string& name) {
+  Result<Route> route(ListKind kind, std::string_view name) {
     return router.route(target(kind, name), "", Principal());
   }
   static std::int64_t code(const Result<Route>& route) {

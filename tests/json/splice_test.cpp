@@ -81,6 +81,34 @@ TEST(SpliceTest, OutlivesOriginalText) {
   EXPECT_EQ(together(parts), R"({"id":2,"method":"ping"})");
 }
 
+// replace() and insert_member_text() refer to their arguments, but the parts own their bytes.
+TEST(SpliceTest, PartsOutliveTextsThatEditsReferTo) {
+  std::vector<Bytes> parts;
+  {
+    const Bytes text = Bytes::copy_of(R"({"id":1,"name":"a"})");
+    const std::string id = "\"a long id of the other peer\"";
+    const std::string name = "a long name of the tool";
+    const View view(text.view());
+    Splice splice(text);
+    splice.replace(view["id"].text(), std::string_view(id)).replace_with_string(view["name"].text(), name);
+    splice.insert_member_text(view.text(), "\"new\":[", id, "]");
+    parts = splice.parts();
+  }
+  EXPECT_EQ(
+      together(parts),
+      R"({"id":"a long id of the other peer","name":"a long name of the tool","new":["a long id of the other peer"]})");
+}
+
+TEST(SpliceTest, InsertsTextOfMemberInPartsWithCommaWhereNecessary) {
+  const auto with = [](std::string_view text) {
+    return edited(text, [](Splice& splice, View view) {
+      splice.insert_member_text(view.text(), "\"a\":", "1", {}).insert_member(view.text(), "b", "2");
+    });
+  };
+  EXPECT_EQ(with("{}"), R"({"a":1,"b":2})");
+  EXPECT_EQ(with(R"({"c":{} })"), R"({"c":{},"a":1,"b":2 })");
+}
+
 TEST(SpliceTest, ReturnsUneditedTextUnchanged) {
   const Bytes text = Bytes::copy_of("[1]");
   EXPECT_EQ(Splice(text).parts().size(), 1u);

@@ -45,10 +45,24 @@ TEST(BlockCacheTest, ReleasedBlockIsReusedForTheSameSize) {
   });
 }
 
+TEST(BlockCacheTest, EachSizeHasClassThatIsLargeEnough) {
+  std::size_t last_index = 0;
+  for (std::size_t size = 1; size <= detail::kMaxCachedBlockBytes; ++size) {
+    ASSERT_TRUE(detail::is_cacheable_size(size));
+    const detail::BlockSizeClass size_class = detail::block_size_class(size);
+    ASSERT_GE(size_class.bytes, size);
+    ASSERT_LE(size_class.index - last_index, 1U);
+    ASSERT_EQ(size_class.index, detail::block_size_class(size_class.bytes).index);
+    last_index = size_class.index;
+  }
+  EXPECT_FALSE(detail::is_cacheable_size(0));
+  EXPECT_FALSE(detail::is_cacheable_size(detail::kMaxCachedBlockBytes + 1));
+}
+
 TEST(BlockCacheTest, BlocksInUseDoNotOverlap) {
   std::vector<std::pair<char*, std::size_t>> frames;
   for (const std::size_t size :
-       {8UL, 999UL, 1000UL, 1001UL, 1024UL, 1025UL, 8191UL, 8192UL, 8193UL, 100'000UL}) {
+       {0UL, 8UL, 999UL, 1000UL, 1001UL, 1024UL, 1025UL, 8191UL, 8192UL, 8193UL, 100'000UL}) {
     for (int round = 0; round < 3; ++round) {
       release_block(allocate_block(size), size);
       frames.emplace_back(static_cast<char*>(allocate_block(size)), size);

@@ -1,4 +1,4 @@
-// Calls that are forwarded without a coroutine (Pool::forward() with a handler).
+// Calls that are forwarded without a coroutine (Pool::forward() of a DirectForward).
 #include "pool/harness.hpp"
 
 namespace fairlead::pool {
@@ -6,30 +6,45 @@ namespace {
 
 class DirectCallTest : public PoolTest {
  protected:
-  struct Outcome final : AnswerHandler {
-    void on_answer(Result<ForwardedAnswer> received) override {
-      EXPECT_FALSE(answer) << "a second outcome";
-      answer = std::move(received);
+  struct TestCall final : DirectForward {
+    TestCall(const rpc::Message& message, ForwardOptions call_options)
+        : DirectForward(Target("a")), sent_request(message) {
+      options = std::move(call_options);
     }
+
+    const mcp::ForwardedRequest& request() const noexcept override { return sent_request; }
+    std::shared_ptr<const mcp::ForwardedRequest> copy_request() const override {
+      return std::make_shared<mcp::VerbatimRequest>(sent_request);
+    }
+    void on_answer(const rpc::Message& response, mcp::Revision revision) override {
+      EXPECT_FALSE(answer) << "a second outcome";
+      answer = ForwardedAnswer(response, revision);
+    }
+    void on_failure(const Error& error) override {
+      EXPECT_FALSE(answer) << "a second outcome";
+      answer = error;
+    }
+
+    mcp::VerbatimRequest sent_request;
     std::optional<Result<ForwardedAnswer>> answer;
   };
-  std::shared_ptr<Outcome> outcome = std::make_shared<Outcome>();
+  std::shared_ptr<TestCall> last_call;
 
   bool try_call(const std::string& tool, ForwardOptions call_options = ForwardOptions(),
                 const std::string& meta = "") {
-    const auto request = std::make_shared<mcp::VerbatimRequest>(tool_call(tool, meta));
+    last_call = std::make_shared<TestCall>(tool_call(tool, meta), std::move(call_options));
     bool sent = false;
     bool tried = false;
     loop.post([&] {
-      sent = pool->forward(Target("a"), request, std::move(call_options), outcome);
+      sent = pool->forward(last_call);
       tried = true;
     });
     loop.run_until([&] { return tried; });
     return sent;
   }
   const Result<ForwardedAnswer>& wait_for_answer() {
-    loop.run_until([&] { return outcome->answer.has_value(); });
-    return *outcome->answer;
+    loop.run_until([&] { return last_call->answer.has_value(); });
+    return *last_call->answer;
   }
 };
 
@@ -37,7 +52,7 @@ TEST_F(DirectCallTest, CallIsNotSentWhileServerIsNotReady) {
   add(spec("a"));
   EXPECT_FALSE(try_call("echo"));
   EXPECT_EQ(start_count("a"), 0u);
-  EXPECT_FALSE(outcome->answer);
+  EXPECT_FALSE(last_call->answer);
 }
 
 TEST_F(DirectCallTest, CallIsNotSentWhileAllPermitsAreInUse) {
@@ -46,7 +61,7 @@ TEST_F(DirectCallTest, CallIsNotSentWhileAllPermitsAreInUse) {
   add(one_call);
   ASSERT_TRUE(call("a", "echo"));
   ASSERT_TRUE(try_call("gate"));
-  const std::shared_ptr<Outcome> first = std::exchange(outcome, std::make_shared<Outcome>());
+  const std::shared_ptr<TestCall> first = last_call;
   EXPECT_FALSE(try_call("echo"));
   open_gate();
   loop.run_until([&] { return first->answer.has_value(); });
@@ -132,14 +147,14 @@ TEST_F(DirectCallTest, CallInFlightIsReleasedWithItsLoop) {
   std::shared_ptr<Pool> own_pool = Pool::create(*own_loop, options);
   ASSERT_TRUE(own_pool->add(spec("a")));
   ASSERT_TRUE(own_loop->block_on(own_pool->call(Target("a"), tool_call("echo"), ForwardOptions())));
-  const auto request = std::make_shared<mcp::VerbatimRequest>(tool_call("gate"));
+  last_call = std::make_shared<TestCall>(tool_call("gate"), ForwardOptions());
   bool sent = false;
-  own_loop->post([&] { sent = own_pool->forward(Target("a"), request, ForwardOptions(), outcome); });
+  own_loop->post([&] { sent = own_pool->forward(last_call); });
   own_loop->run_until([&] { return sent; });
-  EXPECT_GT(outcome.use_count(), 1);
+  EXPECT_GT(last_call.use_count(), 1);
   own_pool = nullptr;
   own_loop = nullptr;
-  EXPECT_EQ(outcome.use_count(), 1);
+  EXPECT_EQ(last_call.use_count(), 1);
 }
 
 }  // namespace

@@ -5,10 +5,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "fairlead/base/block_cache.hpp"
 #include "fairlead/base/buffer_cache.hpp"
 
 namespace fairlead {
@@ -29,9 +32,11 @@ class Bytes {
   }
 
   static Bytes copy_of(std::string_view text);
-  // Returns one buffer that contains all parts, concatenated.
-  static Bytes join(std::string_view a, std::string_view b, std::string_view c = {}, std::string_view d = {},
-                    std::string_view e = {});
+  // Returns one buffer that contains all parts (texts), concatenated.
+  template <class... Parts>
+  static Bytes join(const Parts&... parts) {
+    return join_views(std::string_view(parts)...);
+  }
   // Returns a buffer that `write` has filled. It is called with a pointer to `max_size` bytes, and returns
   // how many of them it has written.
   template <class Write>
@@ -70,9 +75,22 @@ class Bytes {
   struct Block;  // the reference counter, followed by the bytes or by an adopted std::string
 
   Bytes(Block* block, std::string_view view) noexcept : block_(block), view_(view) {}
+  template <class... Views>
+  static Bytes join_views(Views... parts) {
+    const std::size_t size = (std::size_t{0} + ... + parts.size());
+    return build(size, [&](char* out) {
+      ((out = append(out, parts)), ...);
+      return size;
+    });
+  }
+  static char* append(char* out, std::string_view part) {
+    if (!part.empty()) std::memcpy(out, part.data(), part.size());
+    return out + part.size();
+  }
   static Bytes allocate(std::size_t size, char*& data);
   void retain() const noexcept;
   void release() noexcept;  // REQUIRES: block_ is not null
+  static void destroy(Block* block) noexcept;
 
   Block* block_ = nullptr;
   std::string_view view_;
@@ -83,6 +101,19 @@ struct Bytes::Block {
   std::uint32_t cacheable_size = 0;  // of the allocation, if its memory may be cached; otherwise 0
   bool adopted = false;              // the block contains a std::string instead of the bytes
 };
+
+// The counter and the bytes share one allocation: a small message then costs a single one.
+inline Bytes Bytes::allocate(std::size_t size, char*& data) {
+  const std::size_t total = sizeof(Block) + size;
+  auto* block = ::new (detail::allocate_block(total)) Block;
+  if (total <= detail::kMaxCachedBlockBytes) block->cacheable_size = static_cast<std::uint32_t>(total);
+  data = reinterpret_cast<char*>(block + 1);
+  return Bytes(block, std::string_view(data, size));
+}
+
+inline void Bytes::release() noexcept {
+  if (block_->reference_count.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(block_);
+}
 
 inline void Bytes::retain() const noexcept {
   if (block_) block_->reference_count.fetch_add(1, std::memory_order_relaxed);

@@ -32,6 +32,13 @@ struct BackendRequest {
   Context context;                         // identifies the client and sends messages to it
 };
 
+// The same for Backend::serve_directly().
+struct DirectRequest {
+  const rpc::Message& message;
+  std::shared_ptr<const CallFacts> facts;
+  Context context;
+};
+
 // A client's request to be notified of the updates of a resource.
 struct BackendSubscription {
   BackendSubscription(std::string resource_uri, std::string client_session, PrincipalPtr client)
@@ -59,7 +66,7 @@ class Backend {
   virtual Task<Answer> serve(BackendRequest request) = 0;
   // Serves a request without a coroutine, which costs less: returns true, and responds before or after it
   // returns. Returns false, without an effect except on `request`, if serve() must be called.
-  virtual bool serve_directly(BackendRequest&& request, const std::shared_ptr<Responder>& responder) {
+  virtual bool serve_directly(DirectRequest&& request, const std::shared_ptr<Responder>& responder) {
     static_cast<void>(request), static_cast<void>(responder);
     return false;
   }

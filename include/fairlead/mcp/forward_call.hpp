@@ -11,8 +11,8 @@
 
 namespace fairlead::mcp {
 
-// Forwards a request with a progress token. A derived class implements on_finished() (see Peer::OutgoingCall)
-// and on_forwarded_progress().
+// Forwards a request with a progress token. A derived class implements on_response() and on_failure() (see
+// Peer::OutgoingCall), and on_forwarded_progress().
 class ForwardCall : public Peer::OutgoingCall {
  protected:
   // REQUIRES: `client` and `request` outlive the call. For the last three arguments see CallOptions.

@@ -255,13 +255,13 @@ class Peer : public std::enable_shared_from_this<Peer> {
   Event finished_;
 };
 
-// A call without a coroutine: start() sends it, and on_finished() gets its outcome. Destroying the call while
-// it is in flight cancels it.
+// A call without a coroutine: start() sends it, and on_response() or on_failure() gets its outcome.
+// Destroying the call while it is in flight cancels it.
 class Peer::OutgoingCall : private rpc::PendingCall {
  public:
   OutgoingCall(const OutgoingCall&) = delete;
 
-  // Sends the call. Returns an error, and does not call on_finished(), if it cannot be sent. Called once.
+  // Sends the call. Returns an error, and does not call on_failure(), if it cannot be sent. Called once.
   std::optional<Error> start() {
     std::optional<Error> refused = peer_->start_call(*this);
     in_flight_ = !refused;
@@ -275,8 +275,9 @@ class Peer::OutgoingCall : private rpc::PendingCall {
       : peer_(std::move(peer)), timeout_(timeout), max_total_time_(max_total_time), stop_(std::move(stop)) {}
   ~OutgoingCall();
 
-  // Called once if start() has succeeded. May destroy this object.
-  virtual void on_finished(Result<rpc::Message> outcome) = 0;
+  // One of these is called, once, if start() has succeeded. May destroy this object.
+  virtual void on_response(const rpc::Message& response) = 0;
+  virtual void on_failure(Error reason) = 0;
   // Called for each progress notification, with its value.
   virtual void on_progress(const json::Raw& value) = 0;
   virtual bool wants_progress() const noexcept = 0;
@@ -293,7 +294,8 @@ class Peer::OutgoingCall : private rpc::PendingCall {
     void operator()() const;
   };
 
-  void finish(Result<rpc::Message> outcome) final;
+  void finish(const rpc::Message& response) final;
+  void fail(Error reason) final;
   void handle_progress(const rpc::Message& notification) final;
 
   std::shared_ptr<Peer> peer_;
@@ -324,7 +326,8 @@ class Peer::CallBase : public OutgoingCall {
   std::optional<Result<rpc::Message>> outcome_;
 
  private:
-  void on_finished(Result<rpc::Message> outcome) final;
+  void on_response(const rpc::Message& response) final;
+  void on_failure(Error reason) final;
   void on_progress(const json::Raw& value) final { options_.on_progress(value); }
   bool wants_progress() const noexcept final { return static_cast<bool>(options_.on_progress); }
   std::string_view related_request() const noexcept final { return options_.related_request_id; }

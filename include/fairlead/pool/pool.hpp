@@ -73,12 +73,26 @@ struct ForwardedAnswer {
   mcp::Revision revision;  // of the connection that the answer arrived on
 };
 
-// Receives the outcome of a call that was made with Pool::forward().
-class AnswerHandler {
+// A call that is made without a coroutine, with Pool::forward(): its arguments and the handler of its
+// outcome.
+class DirectForward {
  public:
-  virtual ~AnswerHandler() = default;
-  // Called once, on the loop thread.
-  virtual void on_answer(Result<ForwardedAnswer> answer) = 0;
+  explicit DirectForward(Target call_target) : target(std::move(call_target)) {}
+  virtual ~DirectForward() = default;
+
+  // Returns the request, which is a part of this object.
+  virtual const mcp::ForwardedRequest& request() const noexcept = 0;
+  // Returns a copy of the request, which may be used and released on another thread than this object.
+  virtual std::shared_ptr<const mcp::ForwardedRequest> copy_request() const = 0;
+  // Returns the part of this object that is used as ForwardOptions::call_context; null if there is none.
+  virtual void* call_context() noexcept { return nullptr; }
+  // One of these is called, once, on the loop thread. `revision` is that of the connection that the response
+  // arrived on.
+  virtual void on_answer(const rpc::Message& response, mcp::Revision revision) = 0;
+  virtual void on_failure(const Error& error) = 0;
+
+  Target target;
+  ForwardOptions options;  // without a call_context
 };
 
 // An active call of an upstream.
@@ -291,10 +305,9 @@ class Pool : public PoolSettings {
                                                 std::shared_ptr<const mcp::ForwardedRequest> request,
                                                 ForwardOptions options = ForwardOptions()) = 0;
   // Does the same without a coroutine, which costs less, if the call can be sent without waiting: returns
-  // true, and passes the outcome to `handler`, before or after it returns. Otherwise returns false, without
-  // an effect except on the arguments.
-  virtual bool forward(Target&& target, const std::shared_ptr<const mcp::ForwardedRequest>& request,
-                       ForwardOptions&& options, const std::shared_ptr<AnswerHandler>& handler) = 0;
+  // true, and passes the outcome to `call`, before or after it returns. Otherwise returns false, without an
+  // effect.
+  virtual bool forward(const std::shared_ptr<DirectForward>& call) = 0;
   // Same as forward(), for a request that is sent verbatim.
   Task<Result<rpc::Message>> call(Target target, rpc::Message request,
                                   ForwardOptions options = ForwardOptions());

@@ -25,8 +25,9 @@ class PendingCall {
   std::uint64_t id = 0;  // assigned by CallTable::add
   Time deadline = Time::max();
 
-  // Called once, after the call has been removed from the table.
-  virtual void finish(Result<Message> outcome) = 0;
+  // One of these is called, once, after the call has been removed from the table.
+  virtual void finish(const Message& response) = 0;
+  virtual void fail(Error reason) = 0;
   // Called for each progress notification of the remote peer. May change `deadline`.
   virtual void handle_progress(const Message& notification) = 0;
 
