@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <limits>
 
 namespace fairlead::http {
 
@@ -9,11 +10,15 @@ namespace {
 
 constexpr std::string_view kLengthName = "Content-Length";
 
+// Ends the line of a field, and appends Content-Length and the empty line after it.
 void append_length_and_end(std::string& head, std::size_t length) {
-  std::array<char, 20> digits;
-  char* const begin = digits.data();
-  char* const end = std::to_chars(begin, begin + digits.size(), length).ptr;
-  head.append(kLengthName).append(": ").append(begin, end).append("\r\n\r\n");
+  constexpr std::string_view kField = "\r\nContent-Length: ";
+  constexpr std::string_view kEnd = "\r\n\r\n";
+  std::array<char, kField.size() + std::numeric_limits<std::size_t>::digits10 + 1 + kEnd.size()> text;
+  char* const digits = text.data() + kField.copy(text.data(), kField.size());
+  char* const digits_end = std::to_chars(digits, text.data() + text.size(), length).ptr;
+  const char* const end = digits_end + kEnd.copy(digits_end, kEnd.size());
+  head.append(text.data(), static_cast<std::size_t>(end - text.data()));
 }
 
 // Stores the head of a response of status 200 whose body is JSON, and after which the connection stays open.
@@ -49,7 +54,7 @@ bool DirectExchange::start(HttpClient& client, const Url& url, std::string_view 
   std::size_t size = 0;
   for (const Bytes& part : body) size += part.size();
   std::string& head = connection->head_buffer();
-  head.assign(fields);
+  head += fields;
   append_length_and_end(head, size);
   connection->set_input_handler(this);
   connection->start_write(body, client.options_.limits.write_stall);

@@ -23,8 +23,8 @@ class DirectExchange : public HttpClientConnection::InputHandler {
   // Returns whether requests of this client can be sent without HttpClient::send(): they have no
   // authorization and no response timeout.
   static bool supports(const HttpClient& client) noexcept;
-  // Sends a request over an idle connection, without waiting. `fields` is the head of the request, without
-  // Content-Length and without the empty line at its end. Returns false, and sends nothing, if there is no
+  // Sends a request over an idle connection, without waiting. `fields` is the head of the request up to
+  // the value of its last field; Content-Length is appended. Returns false, and sends nothing, if there is no
   // idle connection or if max_exchanges requests are in progress. REQUIRES: supports(client), and the
   // exchange is not in progress.
   bool start(HttpClient& client, const Url& url, std::string_view fields, std::span<const Bytes> body);

@@ -16,14 +16,17 @@ constexpr std::size_t kMaxValidatedBytes = rpc::MessageParser::kBytesPerStep;
 
 HttpClientMessage::HttpClientMessage(rpc::Message message) : message_(std::move(message)) {
   if (is_request() || is_notification()) facts_ = mcp::CallFacts::of(*message_);
-  if (facts_) modern_revision_ = facts_->protocol_version.as_string();
+  if (facts_) {
+    if (const std::optional<std::string> revision = facts_->protocol_version.as_string())
+      modern_revision_ = Bytes::copy_of(*revision);
+  }
   only_part_ = message_->frame();
   size_ = only_part_.size();
 }
 
 HttpClientMessage::HttpClientMessage(const rpc::Rope& rope, std::shared_ptr<const mcp::EncodedCall> call)
     : call_(std::move(call)), facts_(call_->facts), size_(rope.size()) {
-  if (mcp::is_modern(call_->revision)) modern_revision_ = mcp::to_string(call_->revision);
+  if (mcp::is_modern(call_->revision)) modern_revision_ = Bytes::constant(mcp::to_string(call_->revision));
   std::size_t parts = 0;
   rope.each([&](const Bytes& part) {
     if (++parts == 1) only_part_ = part;

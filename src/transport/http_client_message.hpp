@@ -32,7 +32,9 @@ class HttpClientMessage {
   std::string_view id() const noexcept { return message_ ? message_->id() : std::string_view(call_->id); }
   std::string_view method() const noexcept { return message_ ? message_->method() : call_->facts->method; }
   // Returns the revision that a message of the modern era names; nullopt for a message of the legacy era.
-  const std::optional<std::string>& modern_revision() const noexcept { return modern_revision_; }
+  std::optional<std::string_view> modern_revision() const noexcept {
+    return modern_revision_ ? std::optional(modern_revision_->view()) : std::nullopt;
+  }
   // Returns the value of the Mcp-Name header: the name of a tool or prompt, or the URI of a resource. Returns
   // nullopt if requests of this method have no such header, or if the parameter is not a string.
   std::optional<std::string_view> name_header_value() const noexcept;
@@ -54,7 +56,7 @@ class HttpClientMessage {
   std::optional<rpc::Message> message_;           // nullopt if the message was converted from call_
   std::shared_ptr<const mcp::EncodedCall> call_;  // null if message_ has a value
   std::shared_ptr<const mcp::CallFacts> facts_;   // null unless this is a request or notification
-  std::optional<std::string> modern_revision_;
+  std::optional<Bytes> modern_revision_;
   Bytes only_part_;           // the body, unless it has several parts
   std::vector<Bytes> parts_;  // the body, if it has several parts
   std::size_t size_ = 0;

@@ -254,7 +254,7 @@ std::optional<Result<void>> StreamableConnection::handle_received_response(Post&
                               rpc::Message::parse(Bytes::adopt(std::move(*body)), client_->options().limits));
 }
 
-Result<void> StreamableConnection::handle_json_response(Post& post, rpc::Message message) {
+Result<void> StreamableConnection::handle_json_response(Post& post, rpc::Message&& message) {
   if (message.is(rpc::Kind::malformed)) {
     return Error(ErrorKind::parse,
                  url_.redacted() + " responded with an invalid message: " + message.problem().message());
@@ -350,7 +350,8 @@ Task<Result<void>> StreamableConnection::handle_error_status(PostPtr post,
   }
   // The error is the response to this request, even if its id differs: the Python SDK sends the id
   // "server-error".
-  handle_message(message.id() == post->id ? message : error_with_id(message, post->id), post.get());
+  rpc::Message rpc_error = message.id() == post->id ? message : error_with_id(message, post->id);
+  handle_message(std::move(rpc_error), post.get());
   wake_receiver();
   co_return Result<void>();
 }

@@ -88,6 +88,7 @@ class StreamableConnection final : public Connection {
     std::string method;
     std::optional<std::string> modern_revision;
     std::uint64_t session_version;
+    bool named;            // the constant part ends with the name of the field Mcp-Name
     std::string text{};    // begins with the constant part; direct_head() appends the rest
     std::size_t size = 0;  // of the constant part
   };
@@ -137,7 +138,7 @@ class StreamableConnection final : public Connection {
   void note_session_of(Post& post) const;
   // Returns the maximum size of a JSON response that is parsed in one turn.
   std::size_t max_parsed_at_once() const noexcept;
-  Result<void> handle_json_response(Post& post, rpc::Message message);
+  Result<void> handle_json_response(Post& post, rpc::Message&& message);
   Task<Result<void>> handle_success(PostPtr post, std::shared_ptr<http::ClientResponse> response);
   Task<Result<void>> handle_error_status(PostPtr post, std::shared_ptr<http::ClientResponse> response);
   Task<Result<void>> read_json_response(PostPtr post, std::shared_ptr<http::ClientResponse> response);
@@ -162,11 +163,13 @@ class StreamableConnection final : public Connection {
   Task<Result<void>> read_events(std::shared_ptr<http::ClientResponse> response,
                                  std::shared_ptr<http::CancellableWaiter> waiter, ResumePoint& point,
                                  Post* post, ServerStream* stream);
-  void handle_event_message(rpc::Message message, Post* post);
+  void handle_event_message(rpc::Message&& message, Post* post);
   // Waits until the receiver has processed all delivered messages.
   Task<void> wait_for_receiver(std::shared_ptr<http::CancellableWaiter> waiter);
-  void handle_message(rpc::Message message, Post* post);
-  void handle_response(rpc::Message message, Post* post);
+  void handle_message(rpc::Message&& message, Post* post);
+  void handle_response(rpc::Message&& message, Post* post);
+  // Returns the call in calls_ with this id, which is usually that of `post`; null if there is none.
+  PostPtr pending_call(std::string_view id, const Post* post) const;
   // Returns a response to the request `id` with the same error.
   static rpc::Message error_with_id(const rpc::Message& error, std::string_view id);
   // Counts a reconnect in `point`, and returns how long to wait before it.

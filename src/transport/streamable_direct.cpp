@@ -6,6 +6,12 @@
 
 namespace fairlead::transport {
 
+namespace {
+
+constexpr std::string_view kLineEnd = "\r\n";
+
+}  // namespace
+
 bool StreamableConnection::start_directly(const PostPtr& post) {
   if (!direct_ || !is_plain_call(*post) || http_sse_post_url_ || post->cancelled()) return false;
   if (post->uses_session() && lost_session_revision_) return false;
@@ -39,27 +45,30 @@ void StreamableConnection::receive_directly(Post& post) {
 
 std::optional<std::string_view> StreamableConnection::direct_head(const HttpClientMessage& message) {
   if (state_.has_argument_headers(message)) return std::nullopt;
+  const std::optional<std::string_view> name =
+      message.modern_revision() ? message.name_header_value() : std::nullopt;
   const bool known = direct_head_ && direct_head_->method == message.method() &&
                      direct_head_->modern_revision == message.modern_revision() &&
-                     direct_head_->session_version == state_.session_version();
+                     direct_head_->session_version == state_.session_version() &&
+                     direct_head_->named == name.has_value();
   if (!known) {
     http::ClientRequest request("POST", url_);
     request.headers = state_.constant_headers_for(message);
-    DirectHead head{std::string(message.method()), message.modern_revision(), state_.session_version()};
+    DirectHead head{std::string(message.method()), std::optional<std::string>(message.modern_revision()),
+                    state_.session_version(), name.has_value()};
     const Result<void> encoded = client_->append_fields(head.text, request);
     if (!encoded) return std::nullopt;
+    if (name) {
+      head.text.append(mcp::kNameHeader).append(": ");
+    } else {
+      head.text.resize(head.text.size() - kLineEnd.size());
+    }
     head.size = head.text.size();
     direct_head_ = std::move(head);
   }
   std::string& text = direct_head_->text;
   text.resize(direct_head_->size);
-  const std::optional<std::string_view> name =
-      message.modern_revision() ? message.name_header_value() : std::nullopt;
-  if (name) {
-    text.append(mcp::kNameHeader).append(": ");
-    mcp::append_header_value(text, *name);
-    text += "\r\n";
-  }
+  if (name) mcp::append_header_value(text, *name);
   return text;
 }
 

@@ -27,9 +27,9 @@ bool is_response(const rpc::Message& message) {
 
 // ---- messages ------------------------------------------------------------------------------------------
 
-void StreamableConnection::handle_message(rpc::Message message, Post* post) {
+void StreamableConnection::handle_message(rpc::Message&& message, Post* post) {
   if (message.is(rpc::Kind::batch)) {
-    for (const rpc::Message& element : message.batch()) handle_message(element, post);
+    for (const rpc::Message& element : message.batch()) handle_message(rpc::Message(element), post);
   } else if (is_response(message)) {
     handle_response(std::move(message), post);
   } else if (message.is(rpc::Kind::request) && (post ? post->modern : state_.modern())) {
@@ -49,16 +49,14 @@ rpc::Message StreamableConnection::error_with_id(const rpc::Message& error, std:
 
 // Handles a response from the server. An error without an id on the stream of a request is the response to
 // that request.
-void StreamableConnection::handle_response(rpc::Message message, Post* post) {
+void StreamableConnection::handle_response(rpc::Message&& message, Post* post) {
   if (post && !post->response_received && message.is(rpc::Kind::error) && message.id() != post->id &&
       (message.id().empty() || message.id() == "null")) {
     return handle_response(error_with_id(message, post->id), post);
   }
-  const auto found = calls_.find(message.id());
-  if (found == calls_.end()) return deliver(std::move(message));
-  const PostPtr call = found->second;
-  calls_.erase(found);
-  call->is_pending = false;
+  const PostPtr call = pending_call(message.id(), post);
+  if (!call) return deliver(std::move(message));
+  remove_call(*call);
   call->response_received = true;
   state_.on_response(call->message, message);
   if (call->internal) {
@@ -66,6 +64,13 @@ void StreamableConnection::handle_response(rpc::Message message, Post* post) {
   } else {
     deliver(std::move(message));
   }
+}
+
+StreamableConnection::PostPtr StreamableConnection::pending_call(std::string_view id,
+                                                                 const Post* post) const {
+  if (post && post->is_pending && post->id == id) return posts_[post->index];
+  const auto found = calls_.find(id);
+  return found == calls_.end() ? nullptr : found->second;
 }
 
 void StreamableConnection::request_input() {
@@ -87,7 +92,7 @@ Task<void> StreamableConnection::wait_for_receiver(std::shared_ptr<http::Cancell
 
 // ---- streams -------------------------------------------------------------------------------------------
 
-void StreamableConnection::handle_event_message(rpc::Message message, Post* post) {
+void StreamableConnection::handle_event_message(rpc::Message&& message, Post* post) {
   if (message.is(rpc::Kind::malformed)) {
     deliver(std::move(message));
   } else {

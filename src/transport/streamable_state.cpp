@@ -9,7 +9,7 @@ namespace fairlead::transport {
 
 bool StreamableState::on_send(const HttpClientMessage& message) {
   if (message.is_request()) {
-    const std::optional<std::string>& revision = message.modern_revision();
+    const std::optional<std::string_view> revision = message.modern_revision();
     modern_ = revision.has_value();
     if (revision) modern_revision_ = *revision;
     if (!modern_ && message.is_handshake()) {
@@ -20,9 +20,10 @@ bool StreamableState::on_send(const HttpClientMessage& message) {
   return modern_;
 }
 
-const std::string* StreamableState::modern_revision_of(const HttpClientMessage& message) const noexcept {
-  if (message.modern_revision()) return &*message.modern_revision();
-  return modern_ && message.is_notification() ? &modern_revision_ : nullptr;
+std::optional<std::string_view> StreamableState::modern_revision_of(
+    const HttpClientMessage& message) const noexcept {
+  if (modern_ && message.is_notification() && !message.modern_revision()) return modern_revision_;
+  return message.modern_revision();
 }
 
 http::Headers StreamableState::headers_for(const HttpClientMessage& message) {
@@ -34,7 +35,7 @@ http::Headers StreamableState::headers_for(const HttpClientMessage& message) {
 http::Headers StreamableState::constant_headers_for(const HttpClientMessage& message) const {
   http::Headers headers{{"Content-Type", "application/json"},
                         {"Accept", "application/json, text/event-stream"}};
-  if (const std::string* const revision = modern_revision_of(message)) {
+  if (const std::optional<std::string_view> revision = modern_revision_of(message)) {
     headers.add(mcp::kVersionHeader, mcp::encode_header_value(*revision));
     headers.add(mcp::kMethodHeader, mcp::encode_header_value(message.method()));
   } else if (message.method() != "initialize") {

@@ -63,8 +63,8 @@ class StreamableState {
     mcp::HeaderParams params;  // the annotated arguments, after the schema has been parsed
   };
 
-  // Returns the revision in the headers of a message of the modern era; null for the legacy era.
-  const std::string* modern_revision_of(const HttpClientMessage& message) const noexcept;
+  // Returns the revision in the headers of a message of the modern era; nullopt for the legacy era.
+  std::optional<std::string_view> modern_revision_of(const HttpClientMessage& message) const noexcept;
   // Adds the headers that depend on the parameters of the message.
   void add_params_headers(http::Headers& headers, const HttpClientMessage& message);
   void store_tool_annotations(const HttpClientMessage& request, const rpc::Message& response);
