@@ -88,8 +88,7 @@ TEST_F(DirectCallTest, ResponsesOfAllShapesAreReceived) {
     ASSERT_TRUE(response) << name << ": " << response.error().message();
     EXPECT_EQ(response->text(), R"({"ok":true})");
   }
-  for (const int first :
-       {1, 24, 55, 74, 76, 77, 78, 79, 80, 81, 100}) {  // the head has 77 bytes
+  for (const int first : {1, 24, 55, 74, 76, 77, 78, 79, 80, 81, 100}) {  // the head has 77 bytes
     const Result<json::Raw> response = call("tools/call", params_of("split" + std::to_string(first)));
     ASSERT_TRUE(response) << first << ": " << response.error().message();
   }
