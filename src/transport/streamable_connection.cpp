@@ -126,6 +126,7 @@ bool StreamableConnection::intercept_cancellation(const HttpClientMessage& messa
 }
 
 void StreamableConnection::cancel_post(const PostPtr& post) {
+  if (post->cancelled()) return;
   post->cancel();
   if (!post->in_progress()) return;
   loop().post([self = self(), post] { self->loop().spawn(run_post(self, post)); });

@@ -159,6 +159,27 @@ TEST_F(DirectCallTest, CancelAndCloseEndWaitingCalls) {
   EXPECT_EQ(outcome->error().kind(), ErrorKind::closed);
 }
 
+TEST_F(DirectCallTest, CallThatIsCancelledWhileConnectionIsClosedEndsOnce) {
+  ScriptServer server([](const ReceivedRequest& request, Reply& reply) {
+    if (!request.has("silent")) return reply.result(request, "{}");
+    reply.wait_for_client_close();
+  });
+  connect_and_prepare(server);
+  std::optional<Result<json::Raw>> outcome;
+  loop.spawn([](StreamableTest& test, std::optional<Result<json::Raw>>& out) -> Task<void> {
+    out = co_await test.call_task("tools/call", test::raw(params_of("silent")), CallOptions());
+  }(*this, outcome));
+  EXPECT_TRUE(eventually([&] { return server.requests("silent").size() == 1; }));
+  const std::string id = server.requests("silent").front().id();
+  loop.post([&] {
+    EXPECT_TRUE(connection->post(
+        rpc::make_notification("notifications/cancelled", test::raw(R"({"requestId":)" + id + "}"))));
+    connection->close();
+  });
+  EXPECT_TRUE(eventually([&] { return outcome.has_value(); }));
+  EXPECT_EQ(outcome->error().kind(), ErrorKind::closed);
+}
+
 // The request does not fit into the buffer of the socket, and the server reads it slowly.
 TEST_F(DirectCallTest, LargeRequestIsSentCompletely) {
   ScriptServer server([](const ReceivedRequest& request, Reply& reply) { reply.result(request, "{}"); });
