@@ -28,12 +28,6 @@ void append_request_field(std::string& head, std::string_view name, std::string_
   head.append(name).append(": ").append(value).append("\r\n");
 }
 
-// Returns the media type in Content-Type, without parameters.
-std::string_view media_type_of(const Headers& headers) noexcept {
-  const std::string_view whole = headers.get("Content-Type");
-  return trim_blanks(whole.substr(0, whole.find(';')));
-}
-
 // Adds the origin to an error that does not name it.
 Error exchange_error(const Url& url, const Error& problem) {
   if (problem.kind() == ErrorKind::connection_failed || problem.kind() == ErrorKind::timeout) return problem;
@@ -66,6 +60,11 @@ Error redirect_error(const Url& from, int status, std::string_view location, boo
 }
 
 }  // namespace
+
+std::string_view media_type_of(const Headers& headers) noexcept {
+  const std::string_view whole = headers.get("Content-Type");
+  return trim_blanks(whole.substr(0, whole.find(';')));
+}
 
 // ---- responses -------------------------------------------------------------------------------------------
 
@@ -201,7 +200,7 @@ Result<void> HttpClient::redirect(ClientRequest& request, const ClientResponse& 
   if (keeps_method) return {};
   request.method = "GET";
   request.body.clear();
-  request.shared_body.reset();
+  request.shared_body = {};
   request.headers.erase("Content-Type");
   return {};
 }
@@ -231,9 +230,11 @@ Task<HttpClient::ResponseResult> HttpClient::send_authorized(ClientRequest& requ
 // arrived, the request counts as not processed and is retried once, on a new connection.
 Task<HttpClient::ResponseResult> HttpClient::exchange(ClientRequest& request,
                                                       const std::shared_ptr<CancellableWaiter>& waiter) {
-  if (exchanges_in_progress_ >= options_.max_exchanges) co_return too_many_exchanges_error();
+  std::unique_ptr<BegunExchange> begun = std::move(request.begun);
+  if (!begun && exchanges_in_progress_ >= options_.max_exchanges) co_return too_many_exchanges_error();
   ExchangePermit permit(shared_from_this());
-  std::unique_ptr<HttpClientConnection> connection = acquire_idle(request.url);
+  std::unique_ptr<HttpClientConnection> connection =
+      begun ? std::move(begun->connection) : acquire_idle(request.url);
   while (true) {
     if (!connection) {
       Result<std::unique_ptr<HttpClientConnection>> opened = co_await open_connection(request.url, waiter);
@@ -242,8 +243,10 @@ Task<HttpClient::ResponseResult> HttpClient::exchange(ClientRequest& request,
       connection = std::move(*opened);
     }
     const bool reused = std::exchange(connection->used, true);
-    const Result<void> encoded = start_request(*connection, request, reused);
-    if (!encoded) co_return encoded.error();
+    if (!begun) {
+      const Result<void> encoded = start_request(*connection, request, reused);
+      if (!encoded) co_return encoded.error();
+    }
     if (connection->writing()) co_await connection->await_written(waiter);
     if (waiter->cancelled()) co_return waiter->cancelled_error();
     const bool written = !connection->write_error();
@@ -255,7 +258,12 @@ Task<HttpClient::ResponseResult> HttpClient::exchange(ClientRequest& request,
     Clock::time_point deadline = written ? Clock::time_point::max() : Clock::now();
     if (written && request.response_timeout.count() > 0) deadline = Clock::now() + request.response_timeout;
     Result<void> head_read;
-    if (written && connection->wake_on_input(waiter)) {
+    if (begun) {
+      parser = std::move(begun->parser);
+      body = std::move(begun->body);
+      head_read = std::move(begun->parsed);
+      begun.reset();
+    } else if (written && connection->wake_on_input(waiter)) {
       const bool in_time = co_await waiter->wait(deadline);
       if (waiter->cancelled()) co_return waiter->cancelled_error();
       if (in_time) head_read = connection->read_available(parser, body).value_or(Result<void>());
@@ -309,18 +317,14 @@ const HttpClient::ConstantHead& HttpClient::constant_head(const ClientRequest& r
   return constant_head_.emplace(ConstantHead{request.method, url, std::move(fields), std::move(text)});
 }
 
-Result<void> HttpClient::append_head(std::string& head, const ClientRequest& request) {
+Result<void> HttpClient::append_fields(std::string& head, const ClientRequest& request) {
   const ConstantHead& constant = constant_head(request);
-  std::size_t size = 0;
-  for (const Bytes& part : request.body_parts()) size += part.size();
-  bool sized = (size == 0 && request.method != "POST") || constant.fields.has("Content-Length");
   bool overrides = false;  // a field of the request replaces a constant one
   for (const auto& [name, value] : request.headers) {
     if (!is_safe_in_header(name) || !is_safe_in_header(value))
       return Error(ErrorKind::validation,
                    "the header " + std::string(name.substr(0, 50)) + " has control characters");
     overrides = overrides || constant.fields.has(name);
-    sized = sized || equals_ignore_case(name, "Content-Length");
   }
   if (overrides) {
     head.append(constant.text, 0, constant.text.find('\n') + 1);
@@ -330,8 +334,18 @@ Result<void> HttpClient::append_head(std::string& head, const ClientRequest& req
   } else {
     head += constant.text;
   }
-  if (!sized) append_request_field(head, "Content-Length", std::to_string(size));
   for (const auto& [name, value] : request.headers) append_request_field(head, name, value);
+  return {};
+}
+
+Result<void> HttpClient::append_head(std::string& head, const ClientRequest& request) {
+  Result<void> appended = append_fields(head, request);
+  if (!appended) return appended;
+  std::size_t size = 0;
+  for (const Bytes& part : request.body_parts()) size += part.size();
+  const bool sized = (size == 0 && request.method != "POST") || request.headers.has("Content-Length") ||
+                     constant_head(request).fields.has("Content-Length");
+  if (!sized) append_request_field(head, "Content-Length", std::to_string(size));
   head += "\r\n";
   return {};
 }

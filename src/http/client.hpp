@@ -15,11 +15,20 @@
 #include "fairlead/http/client_options.hpp"
 #include "http/client_connection.hpp"
 #include "http/client_proxy.hpp"
+#include "http/repeated_head.hpp"
 #include "http/url.hpp"
 
 namespace fairlead::http {
 
 class HttpClient;
+
+// An exchange whose request was sent by a DirectExchange, and which HttpClient::send() continues.
+struct BegunExchange {
+  std::unique_ptr<HttpClientConnection> connection;  // has started to write the request
+  ResponseParser parser;                             // of the part of the response that has been read
+  std::string body;                                  // the data of the body in that part
+  Result<void> parsed;                               // the result of the parser
+};
 
 // A request that the client sends.
 struct ClientRequest {
@@ -29,13 +38,19 @@ struct ClientRequest {
   Url url;
   Headers headers;  // HttpClient adds Host, Content-Length and ClientOptions::headers
   std::vector<Bytes> body;
-  std::shared_ptr<const std::vector<Bytes>> shared_body;  // if not null, it is sent instead of `body`
+  std::span<const Bytes> shared_body;             // if not empty, it is sent instead of `body`
+  std::shared_ptr<const void> shared_body_owner;  // keeps shared_body alive
   std::function<void()> on_written;  // called at most once, when the whole request is written to the socket
   // Time limit for the arrival of the response head, counted from the end of the request; 0: no limit.
   std::chrono::milliseconds response_timeout{0};
 
-  std::span<const Bytes> body_parts() const noexcept { return shared_body ? *shared_body : body; }
+  std::unique_ptr<BegunExchange> begun;  // if not null, the request has been sent on its connection
+
+  std::span<const Bytes> body_parts() const noexcept { return shared_body.empty() ? body : shared_body; }
 };
+
+// Returns the media type in Content-Type, without parameters.
+std::string_view media_type_of(const Headers& headers) noexcept;
 
 // Counts an exchange against ClientOptions::max_exchanges.
 class ExchangePermit {
@@ -44,6 +59,8 @@ class ExchangePermit {
   ExchangePermit(ExchangePermit&&) noexcept = default;
   ~ExchangePermit() { release(); }
   void release() noexcept;
+  // REQUIRES: not released.
+  HttpClient& client() const noexcept { return *client_; }
 
  private:
   std::shared_ptr<HttpClient> client_;  // null: released
@@ -116,6 +133,10 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
   Task<Result<std::shared_ptr<ClientResponse>>> send(ClientRequest request,
                                                      std::shared_ptr<CancellableWaiter> waiter);
 
+  // Appends the request line and the header fields of `request`, without Content-Length and without the empty
+  // line at the end. Fails with `validation` if a field has control characters.
+  Result<void> append_fields(std::string& head, const ClientRequest& request);
+
   // Closes the idle connections. From then on, connections are closed after their exchange instead of being
   // kept.
   void close();
@@ -129,6 +150,7 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
 
  private:
   friend class ClientResponse;
+  friend class DirectExchange;
   friend class ExchangePermit;
   // The idle connections to one origin; the most recently used one is the last.
   struct IdleGroup {
@@ -185,6 +207,7 @@ class HttpClient : public std::enable_shared_from_this<HttpClient> {
   std::shared_ptr<TlsContext> tls_;
   std::vector<std::unique_ptr<IdleGroup>> idle_groups_;  // groups without connections stay
   std::optional<ConstantHead> constant_head_;            // of the last request
+  RepeatedHead repeated_head_;                           // of the last small JSON response
   std::size_t exchanges_in_progress_ = 0;
   bool closed_ = false;
 };

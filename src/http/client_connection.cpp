@@ -188,7 +188,7 @@ void HttpClientConnection::watch_while_idle(Clock::duration idle_timeout, Loop::
   idle_timeout_ = idle_timeout;
   idle_since_ = Clock::now();
   if (!idle_timer_.armed()) idle_timer_.arm(idle_since_ + idle_timeout, [this] { check_idle_time(); });
-  wait_for_end_of_idle_connection();
+  wait_for_input();
 }
 
 void HttpClientConnection::check_idle_time() {
@@ -202,14 +202,25 @@ void HttpClientConnection::stop_watching() {
   on_unusable_ = nullptr;
 }
 
-void HttpClientConnection::wait_for_end_of_idle_connection() {
-  stream_->when_readable([this] {
-    if (!on_unusable_) return;
-    // The socket is also readable after a TLS record without application data, such as a session ticket.
-    std::array<char, 1> byte;
-    if (stream_->read(byte).status == ByteStream::IoStatus::again) return wait_for_end_of_idle_connection();
-    call_on_unusable();
-  });
+void HttpClientConnection::wait_for_input() {
+  stream_->when_readable([this] { on_readable(); });
+}
+
+void HttpClientConnection::on_readable() {
+  if (input_handler_) return input_handler_->on_readable();
+  if (!on_unusable_) return;
+  // The socket is also readable after a TLS record without application data, such as a session ticket.
+  std::array<char, 1> byte;
+  if (stream_->read(byte).status == ByteStream::IoStatus::again) return wait_for_input();
+  call_on_unusable();
+}
+
+std::optional<std::string_view> HttpClientConnection::read_once() {
+  const std::span<char> scratch = loop_.scratch_buffer();
+  const ByteStream::IoResult io =
+      stream_->read(scratch.first(std::min(scratch.size(), StreamPump::kBytesPerTurn)));
+  if (io.status == ByteStream::IoStatus::again) return std::nullopt;
+  return std::string_view(scratch.data(), io.bytes);
 }
 
 void HttpClientConnection::call_on_unusable() {

@@ -83,6 +83,16 @@ inline CancellableWaiter::Wait CancellableWaiter::wait(Clock::time_point deadlin
 
 class HttpClientConnection final : private StreamWriter::Owner {
  public:
+  // Handles the input of a connection, instead of a coroutine that waits for it.
+  class InputHandler {
+   public:
+    // Called when input can be read, or when the connection has ended. May destroy the connection.
+    virtual void on_readable() = 0;
+
+   protected:
+    ~InputHandler() = default;
+  };
+
   HttpClientConnection(Loop& loop, std::unique_ptr<ByteStream> stream);
   ~HttpClientConnection() override { stream_->close(); }
   HttpClientConnection(const HttpClientConnection&) = delete;
@@ -114,6 +124,14 @@ class HttpClientConnection final : private StreamWriter::Owner {
   // starve the loop.
   Task<Result<void>> read(ResponseParser& parser, std::string& body,
                           std::shared_ptr<CancellableWaiter> waiter, Clock::time_point deadline);
+
+  // Sets the handler of the input of a connection that was idle until now; null removes it. The handler
+  // returns to waiting with wait_for_input(). REQUIRES: stop_watching() was called.
+  void set_input_handler(InputHandler* handler) noexcept { input_handler_ = handler; }
+  void wait_for_input();
+  // Reads once. Returns the input, which is valid until the current callback returns; an empty string if the
+  // connection has ended or failed, as the next read will report again; nullopt if nothing can be read now.
+  std::optional<std::string_view> read_once();
 
   // Called for an idle connection. Calls `on_unusable` once, after `idle_timeout` or when the connection
   // becomes unusable: the server has closed it, or has sent data although no request is in progress.
@@ -154,7 +172,7 @@ class HttpClientConnection final : private StreamWriter::Owner {
   void write_now(std::string_view request);
   Error timeout_error() const;
   Error closed_error() const;
-  void wait_for_end_of_idle_connection();
+  void on_readable();
   void check_idle_time();
   void call_on_unusable();
 
@@ -172,7 +190,8 @@ class HttpClientConnection final : private StreamWriter::Owner {
   Clock::duration idle_timeout_{};
   Clock::time_point idle_since_{};
   Loop::Callback on_unusable_;  // empty: the connection is not watched
-  int reads_since_yield_ = 0;   // consecutive reads since read() last yielded to the loop or waited for input
+  InputHandler* input_handler_ = nullptr;
+  int reads_since_yield_ = 0;  // consecutive reads since read() last yielded to the loop or waited for input
   std::size_t bytes_since_yield_ = 0;
 };
 

@@ -5,7 +5,6 @@
 #include <cassert>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 
 #include "fairlead/base/buffer_cache.hpp"
 #include "json/text_scan.hpp"
@@ -56,23 +55,34 @@ const char* append_sequence(std::string& out, const char* p, const char* end) {
   return p + length;
 }
 
+// Returns the first character of `text` that needs an escape or is not ASCII, or the end of `text`.
+inline const char* plain_end(std::string_view text) {
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  if (text.size() >= 16) return skip_plain<PlainBytes::ascii>(p, end);
+  while (p != end && is_plain<PlainBytes::ascii>(*p)) ++p;
+  return p;
+}
+
 // Appends `value` with quotes. REQUIRES: it needs no escapes.
 inline void append_plain(std::string& out, std::string_view value) {
   const std::size_t begin = out.size();
   out.resize_and_overwrite(begin + value.size() + 2, [&](char* text, std::size_t size) {
     text[begin] = '"';
-    std::memcpy(text + begin + 1, value.data(), value.size());
+    value.copy(text + begin + 1, value.size());
     text[size - 1] = '"';
     return size;
   });
 }
 
-void append_any_string(std::string& out, std::string_view value) {
+// Appends `value`, whose first `plain` bytes need no escapes.
+void append_escaped(std::string& out, std::string_view value, std::size_t plain) {
   enum class Utf8 { unknown, valid, broken };  // whether the text from the first byte over 0x7f on is UTF-8
   Utf8 utf8 = Utf8::unknown;
-  const char* p = value.data();
-  const char* const end = p + value.size();
+  const char* p = value.data() + plain;
+  const char* const end = value.data() + value.size();
   out.push_back('"');
+  out.append(value, 0, plain);
   while (p != end) {
     const char* const from = p;
     p = utf8 == Utf8::valid ? skip_plain<PlainBytes::utf8>(p, end) : skip_plain<PlainBytes::ascii>(p, end);
@@ -91,12 +101,12 @@ void append_any_string(std::string& out, std::string_view value) {
 
 }  // namespace
 
+// Most strings need no escapes.
 void append_string(std::string& out, std::string_view value) {
-  constexpr std::size_t kShort = 16;  // most short strings are names without escapes
   make_room(out, value.size() + 2);
-  if (!value.empty() && value.size() <= kShort && std::ranges::all_of(value, is_plain<PlainBytes::ascii>))
-    return append_plain(out, value);
-  append_any_string(out, value);
+  const auto plain = static_cast<std::size_t>(plain_end(value) - value.data());
+  if (plain == value.size()) return append_plain(out, value);
+  append_escaped(out, value, plain);
 }
 
 Raw string(std::string_view value) {

@@ -304,8 +304,8 @@ rpc::Rope ClientSession::encode_forwarded(const ForwardedRequest& request,
                                           ForwardedRequest::EncodeOptions options) const {
   rpc::Rope rope = request.encode(revision_, options);
   if (connection_->has_stream_per_request())
-    rope.annotate(std::make_shared<const EncodedCall>(request.facts(), std::string(options.id),
-                                                      std::string(request.target()), revision_));
+    rope.annotate(make_cached<const EncodedCall>(request.facts(), std::string(options.id),
+                                                 std::string(request.target()), revision_));
   return rope;
 }
 

@@ -62,8 +62,8 @@ bool may_serve_directly(const ServerState& server, const rpc::Message& message) 
 
 bool has_capability(const ServerState& server, std::string_view capability) {
   if (server.backend) return capability.empty() || server.backend->has_capability(capability);
+  if (capability == "tools") return server.lists_tools;
   const auto catalogue = server.catalogue();
-  if (capability == "tools") return catalogue->size(ListKind::tools) > 0;
   if (capability == "prompts") return catalogue->size(ListKind::prompts) > 0;
   if (capability == "resources") {
     return catalogue->size(ListKind::resources) + catalogue->size(ListKind::templates) > 0 ||

@@ -11,6 +11,7 @@ bool ServerState::edit_catalogue(ListKind kind, const std::function<bool(Catalog
     const std::lock_guard lock(mutex_);
     auto changed = std::make_shared<Catalogue>(*catalogue_);
     if (!edit(*changed)) return false;
+    lists_tools = changed->size(ListKind::tools) > 0;
     catalogue_ = std::move(changed);
   }
   notify_list_changed(kind);

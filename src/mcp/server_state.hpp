@@ -57,6 +57,7 @@ struct ServerState {
 
   std::shared_ptr<TaskStore> task_store = std::make_shared<TaskStore>(TaskOptions());
   std::atomic<bool> has_tools = false;     // set when the first tool is registered, never reset
+  std::atomic<bool> lists_tools = false;   // whether the catalogue has tools now
   std::atomic<bool> offers_tasks = false;  // set when the first tool that may run as a task is registered
 
   const std::string& endpoint_name() const noexcept {

@@ -19,8 +19,13 @@ std::size_t estimated_size(const ToolResult& result) {
   return result.content.empty() ? size + result.structured.text().size() : size;
 }
 
-void write_text_block(json::Writer& out, std::string_view text) {
-  out.raw_with_string(R"({"type":"text","text":)", text, "}");
+// A block of text, before and after its text.
+constexpr std::string_view kTextBegin = R"({"type":"text","text":)";
+constexpr std::string_view kTextEnd = "}";
+
+// Writes an array of one block of text.
+void write_only_text(json::Writer& out, std::string_view text) {
+  out.raw_with_string(R"([{"type":"text","text":)", text, "}]");
 }
 
 // Encodes the result into one buffer, which then is the result of the response.
@@ -28,15 +33,16 @@ json::Raw encode(const FeatureRequest& request, const ToolResult& result) {
   const Revision revision = request.state->revision;
   ResultWriter writer(*request.server, revision);
   json::Writer& out = writer.out();
-  out.reserve(estimated_size(result)).key("content").begin_array();
-  for (const Content& content : result.content) out.raw(content.for_revision(revision).raw());
-  if (result.unencoded_text) {
-    write_text_block(out, *result.unencoded_text);
-  } else if (result.content.empty() && !result.structured.absent()) {
+  out.reserve(estimated_size(result)).key("content");
+  if (result.content.empty() && (result.unencoded_text || !result.structured.absent())) {
     // Clients of older revisions receive structured content only as text.
-    write_text_block(out, result.structured.text());
+    write_only_text(out, result.unencoded_text ? *result.unencoded_text : result.structured.text());
+  } else {
+    out.begin_array();
+    for (const Content& content : result.content) out.raw(content.for_revision(revision).raw());
+    if (result.unencoded_text) out.raw_with_string(kTextBegin, *result.unencoded_text, kTextEnd);
+    out.end_array();
   }
-  out.end_array();
   if (!result.structured.absent() && revision >= Revision::r2025_06_18) {
     const bool wrap = !is_modern(revision) && !json::View(result.structured).is(json::Type::object);
     out.key("structuredContent");

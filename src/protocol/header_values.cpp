@@ -128,12 +128,21 @@ bool header_matches(const HeaderParam& param, std::string_view header, std::stri
 
 }  // namespace
 
-std::string encode_header_value(std::string_view text) {
+void append_header_value(std::string& out, std::string_view text) {
   const bool plain = !text.empty() && text.front() != ' ' && text.back() != ' ' &&
                      std::ranges::all_of(text, is_visible) &&
                      !(text.starts_with(kBase64Prefix) && text.ends_with(kBase64Suffix));
-  if (plain) return std::string(text);
-  return std::string(kBase64Prefix) + base64_encode(text) + std::string(kBase64Suffix);
+  if (plain) {
+    out += text;
+  } else {
+    out.append(kBase64Prefix).append(base64_encode(text)).append(kBase64Suffix);
+  }
+}
+
+std::string encode_header_value(std::string_view text) {
+  std::string value;
+  append_header_value(value, text);
+  return value;
 }
 
 std::optional<std::string> decode_header_value(std::string_view value) {

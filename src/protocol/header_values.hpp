@@ -22,6 +22,8 @@ inline constexpr std::string_view kSessionHeader = "Mcp-Session-Id";
 // Returns `text` unchanged if it is safe as a header value, otherwise =?base64?…?= with its UTF-8 bytes in
 // Base64.
 std::string encode_header_value(std::string_view text);
+// Appends encode_header_value(text) to `out`.
+void append_header_value(std::string& out, std::string_view text);
 // Decodes a header value. Returns nullopt if the payload of =?base64?…?= is not canonical Base64 or not
 // UTF-8, or if a plain value contains bytes that are not allowed there.
 std::optional<std::string> decode_header_value(std::string_view value);

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,15 +24,17 @@ class HttpClientMessage {
   // is assumed to be valid JSON.
   static Result<HttpClientMessage> from_rope(const rpc::Rope& rope, const Limits& limits);
 
-  rpc::Kind kind() const noexcept { return call_ ? rpc::Kind::request : message_.kind(); }
+  rpc::Kind kind() const noexcept { return message_ ? message_->kind() : rpc::Kind::request; }
   bool is_request() const noexcept { return kind() == rpc::Kind::request; }
   bool is_notification() const noexcept { return kind() == rpc::Kind::notification; }
   bool is_handshake() const noexcept { return is_request() && method() == "initialize"; }
   // Returns the id as JSON text; empty if the message has no id.
-  std::string_view id() const noexcept { return call_ ? std::string_view(call_->id) : message_.id(); }
-  std::string_view method() const noexcept { return call_ ? call_->facts->method : message_.method(); }
+  std::string_view id() const noexcept { return message_ ? message_->id() : std::string_view(call_->id); }
+  std::string_view method() const noexcept { return message_ ? message_->method() : call_->facts->method; }
   // Returns the revision that a message of the modern era names; nullopt for a message of the legacy era.
-  std::optional<std::string> modern_revision() const;
+  std::optional<std::string_view> modern_revision() const noexcept {
+    return modern_revision_ ? std::optional(modern_revision_->view()) : std::nullopt;
+  }
   // Returns the value of the Mcp-Name header: the name of a tool or prompt, or the URI of a resource. Returns
   // nullopt if requests of this method have no such header, or if the parameter is not a string.
   std::optional<std::string_view> name_header_value() const noexcept;
@@ -39,18 +42,23 @@ class HttpClientMessage {
   // For a list request: returns whether it requests the first page, that is, has no cursor.
   bool is_first_page() const noexcept { return !facts_ || facts_->cursor.absent(); }
 
-  const std::vector<Bytes>& body() const noexcept { return body_; }
+  // Returns the parts of the message; valid until it is moved or destroyed.
+  std::span<const Bytes> body() const noexcept {
+    return parts_.empty() ? std::span(&only_part_, 1) : std::span(parts_);
+  }
   std::size_t size() const noexcept { return size_; }
   // REQUIRES: the message was not converted from an mcp::EncodedCall.
-  const rpc::Message& message() const noexcept { return message_; }
+  const rpc::Message& message() const noexcept { return *message_; }
 
  private:
   HttpClientMessage(const rpc::Rope& rope, std::shared_ptr<const mcp::EncodedCall> call);
 
-  rpc::Message message_;
-  std::shared_ptr<const mcp::EncodedCall> call_;  // if not null, message_ is not used
+  std::optional<rpc::Message> message_;           // nullopt if the message was converted from call_
+  std::shared_ptr<const mcp::EncodedCall> call_;  // null if message_ has a value
   std::shared_ptr<const mcp::CallFacts> facts_;   // null unless this is a request or notification
-  std::vector<Bytes> body_;
+  std::optional<Bytes> modern_revision_;
+  Bytes only_part_;           // the body, unless it has several parts
+  std::vector<Bytes> parts_;  // the body, if it has several parts
   std::size_t size_ = 0;
 };
 

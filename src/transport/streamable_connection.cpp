@@ -63,7 +63,9 @@ StreamableConnection::StreamableConnection(Loop& loop, http::Url url,
       url_(std::move(url)),
       client_(std::move(client)),
       reconnect_(reconnect),
-      log_(client_->options().log) {}
+      log_(client_->options().log),
+      direct_(http::DirectExchange::supports(*client_) && !client_->options().headers.has(mcp::kNameHeader)) {
+}
 
 // ---- queueing ------------------------------------------------------------------------------------------
 
@@ -79,11 +81,11 @@ Result<void> StreamableConnection::enqueue(const rpc::Rope& rope, WriteWaiter* w
     return {};
   }
   const bool modern = state_.on_send(*message);
-  auto post = make_cached<Post>(loop(), std::move(*message), modern);
+  auto post = make_cached<Post>(*this, std::move(*message), modern);
   post->position = queued_position_;
   unsent_.add(queued_position_, size);
   add_post(post);
-  if (!post->id.empty()) add_call(post);
+  if (!post->id.empty()) calls_.add(post);
   // Starts in a later callback, because the caller registers `waiter` only after this function has returned.
   if (unstarted_.empty()) loop().post([self = self()] { self->start_posts(); });
   unstarted_.push(std::move(post));
@@ -94,14 +96,9 @@ void StreamableConnection::start_posts() {
   for (std::size_t i = 0; i < kStartsPerTurn && !unstarted_.empty(); ++i) {
     PostPtr post = std::move(unstarted_.front());
     unstarted_.pop();
-    loop().spawn(run_post(self(), std::move(post)));
+    if (!start_directly(post)) loop().spawn(run_post(self(), std::move(post)));
   }
   if (!unstarted_.empty()) loop().post([self = self()] { self->start_posts(); });
-}
-
-void StreamableConnection::add_call(const PostPtr& post) {
-  calls_.erase(post->id);  // the key of an entry refers to the id of its own post
-  calls_.emplace(post->id, post);
 }
 
 void StreamableConnection::add_post(const PostPtr& post) {
@@ -121,12 +118,18 @@ void StreamableConnection::remove_post(const Post& post) {
 // server will not respond, and the notification is sent.
 bool StreamableConnection::intercept_cancellation(const HttpClientMessage& message) {
   if (!message.is_notification() || message.method() != "notifications/cancelled") return false;
-  const auto found = calls_.find(message.message().param("requestId").text());
-  if (found == calls_.end()) return true;  // the request already has a response, or was never sent
-  const PostPtr post = found->second;
-  calls_.erase(found);
-  post->waiter->cancel();
+  const PostPtr post = calls_.find(message.message().param("requestId").text());
+  if (!post) return true;  // the request already has a response, or was never sent
+  calls_.remove(*post);
+  cancel_post(post);
   return post->modern || !post->written || post->message.is_handshake();
+}
+
+void StreamableConnection::cancel_post(const PostPtr& post) {
+  if (post->cancelled()) return;
+  post->cancel();
+  if (!post->in_progress()) return;
+  loop().post([self = self(), post] { self->loop().spawn(run_post(self, post)); });
 }
 
 std::uint64_t StreamableConnection::sent_position() const noexcept {
@@ -138,7 +141,7 @@ std::uint64_t StreamableConnection::position_at_backlog(std::size_t bytes) const
 }
 
 void StreamableConnection::mark_written(Post& post) {
-  post.written = true;
+  if (std::exchange(post.written, true)) return;
   if (unsent_.remove(post.position)) notify_written(sent_position());
 }
 
@@ -146,7 +149,7 @@ void StreamableConnection::mark_written(Post& post) {
 
 Task<void> StreamableConnection::run_post(std::shared_ptr<StreamableConnection> self, PostPtr post) {
   Result<void> outcome;
-  if (!post->waiter->cancelled()) {
+  if (!post->cancelled()) {
     try {
       outcome = co_await self->send_and_handle(post);
     } catch (const std::bad_alloc&) {
@@ -158,7 +161,7 @@ Task<void> StreamableConnection::run_post(std::shared_ptr<StreamableConnection> 
 
 void StreamableConnection::finish_post(const PostPtr& post, const Result<void>& outcome) {
   remove_post(*post);
-  const bool cancelled = post->waiter->cancelled() || close_reason();
+  const bool cancelled = post->cancelled() || close_reason();
   if (!outcome && !cancelled && post->id.empty()) {
     log_.warning("message could not be sent",
                  {{"connection", description()}, {"problem", outcome.error().to_string()}});
@@ -167,9 +170,8 @@ void StreamableConnection::finish_post(const PostPtr& post, const Result<void>& 
   mark_written(*post);
   // With HTTP+SSE the response arrives later, on the stream of the server.
   if (post->id.empty() || (outcome && http_sse_post_url_)) return;
-  const auto waiting = calls_.find(post->id);
-  if (waiting == calls_.end() || waiting->second != post) return;
-  calls_.erase(waiting);
+  if (!post->is_pending()) return;
+  calls_.remove(*post);
   if (cancelled) return;
   fail_call(post->id, outcome
                           ? Error(ErrorKind::id_mismatch, description() + " responded to a different request")
@@ -177,22 +179,22 @@ void StreamableConnection::finish_post(const PostPtr& post, const Result<void>& 
 }
 
 Task<Result<void>> StreamableConnection::send_and_handle(PostPtr post) {
-  const bool legacy = !post->modern && !post->internal && !post->message.is_handshake();
   for (bool again = false;; again = true) {
-    if (legacy && lost_session_revision_) {
-      const Result<void> renewed = co_await renew_session();
-      if (!renewed) co_return renewed.error();
-      if (post->waiter->cancelled()) co_return post->waiter->cancelled_error();
+    if (!post->in_progress()) {
+      if (post->uses_session() && lost_session_revision_) {
+        const Result<void> renewed = co_await renew_session();
+        if (!renewed) co_return renewed.error();
+        if (post->cancelled()) co_return post->cancelled_error();
+      }
+      note_session_of(*post);
     }
-    const std::uint64_t generation = session_generation_;
-    const bool in_session = legacy && !state_.session_id().empty();
     http::ClientRequest request = request_for(post);
-    const ResponseResult response = co_await client_->send(std::move(request), post->waiter);
+    const ResponseResult response = co_await client_->send(std::move(request), post);
     if (!response) co_return response.error();
     std::optional<Result<void>> handled_at_once = handle_received_response(*post, **response);
     if (handled_at_once) co_return std::move(*handled_at_once);
-    if ((*response)->status() == 404 && in_session && !again && !http_sse_post_url_) {
-      if (generation == session_generation_) note_session_loss();
+    if ((*response)->status() == 404 && post->session && !again && !http_sse_post_url_) {
+      if (*post->session == session_generation_) note_session_loss();
       continue;
     }
     const bool accepted = (*response)->status() / 100 == 2;
@@ -203,10 +205,21 @@ Task<Result<void>> StreamableConnection::send_and_handle(PostPtr post) {
   }
 }
 
+void StreamableConnection::note_session_of(Post& post) const {
+  post.session.reset();
+  if (post.uses_session() && !state_.session_id().empty()) post.session = session_generation_;
+}
+
+std::size_t StreamableConnection::max_parsed_at_once() const noexcept {
+  return std::min(client_->options().max_response_bytes, rpc::MessageParser::kBytesPerStep);
+}
+
 http::ClientRequest StreamableConnection::request_for(const PostPtr& post) {
   http::ClientRequest request("POST", http_sse_post_url_ ? *http_sse_post_url_ : url_);
   request.headers = state_.headers_for(post->message);
-  request.shared_body = std::shared_ptr<const std::vector<Bytes>>(post, &post->message.body());
+  request.shared_body = post->message.body();
+  request.shared_body_owner = post;
+  request.begun = post->extract();
   request.response_timeout = client_->options().response_timeout;
   // A call has its own timeout; other messages need this one.
   if (request.response_timeout.count() == 0 && (post->id.empty() || post->internal))
@@ -219,18 +232,16 @@ http::ClientRequest StreamableConnection::request_for(const PostPtr& post) {
 
 std::optional<Result<void>> StreamableConnection::handle_received_response(Post& post,
                                                                            http::ClientResponse& response) {
-  const bool is_call = !post.id.empty() && !post.internal && !post.message.is_handshake();
-  if (response.status() / 100 != 2 || !is_call || http_sse_post_url_ ||
+  if (response.status() / 100 != 2 || !is_plain_call(post) || http_sse_post_url_ ||
       !response.has_media_type("application/json"))
     return std::nullopt;
-  std::optional<std::string> body = response.extract_received_body(
-      std::min(client_->options().max_response_bytes, rpc::MessageParser::kBytesPerStep));
+  std::optional<std::string> body = response.extract_received_body(max_parsed_at_once());
   if (!body) return std::nullopt;
   return handle_json_response(post,
                               rpc::Message::parse(Bytes::adopt(std::move(*body)), client_->options().limits));
 }
 
-Result<void> StreamableConnection::handle_json_response(Post& post, rpc::Message message) {
+Result<void> StreamableConnection::handle_json_response(Post& post, rpc::Message&& message) {
   if (message.is(rpc::Kind::malformed)) {
     return Error(ErrorKind::parse,
                  url_.redacted() + " responded with an invalid message: " + message.problem().message());
@@ -326,7 +337,8 @@ Task<Result<void>> StreamableConnection::handle_error_status(PostPtr post,
   }
   // The error is the response to this request, even if its id differs: the Python SDK sends the id
   // "server-error".
-  handle_message(message.id() == post->id ? message : error_with_id(message, post->id), post.get());
+  rpc::Message rpc_error = message.id() == post->id ? message : error_with_id(message, post->id);
+  handle_message(std::move(rpc_error), post.get());
   wake_receiver();
   co_return Result<void>();
 }
@@ -334,7 +346,7 @@ Task<Result<void>> StreamableConnection::handle_error_status(PostPtr post,
 // ---- closing -------------------------------------------------------------------------------------------
 
 void StreamableConnection::release() {
-  for (const PostPtr& post : posts_) post->waiter->cancel();
+  for (const PostPtr& post : posts_) cancel_post(post);
   calls_.clear();
   if (server_stream_) server_stream_->waiter->cancel();
   if (!state_.session_id().empty() && !state_.modern() && !http_sse_post_url_) {

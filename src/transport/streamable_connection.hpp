@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "fairlead/base/block_cache.hpp"
@@ -16,9 +15,10 @@
 #include "fairlead/loop/event.hpp"
 #include "fairlead/peer/connection.hpp"
 #include "fairlead/transport/connect.hpp"
-#include "http/client.hpp"
+#include "http/client_direct.hpp"
 #include "http/sse_parser.hpp"
 #include "transport/http_client_message.hpp"
+#include "transport/pending_calls.hpp"
 #include "transport/streamable_state.hpp"
 #include "transport/unsent_messages.hpp"
 
@@ -36,15 +36,25 @@ class StreamableConnection final : public Connection {
 
  private:
   // A message that is sent as a POST, until the HTTP response has been handled.
-  struct Post {
-    Post(Loop& loop, HttpClientMessage sent, bool modern_era)
-        : message(std::move(sent)), modern(modern_era), waiter(make_cached<http::CancellableWaiter>(loop)) {
-      if (message.is_request()) id = message.id();
-    }
-    HttpClientMessage message;
-    std::string id;  // id of a request; empty for notifications and responses. Never changed
-    bool modern;     // the message belongs to the modern era
-    std::shared_ptr<http::CancellableWaiter> waiter;
+  // run_post() sends it; it waits and is cancelled as a CancellableWaiter. start_directly() sends it as a
+  // DirectExchange.
+  struct Post final : http::CancellableWaiter, http::DirectExchange, PendingCalls<Post>::Link {
+    Post(StreamableConnection& owner, HttpClientMessage sent, bool modern_era)
+        : CancellableWaiter(owner.loop()),
+          connection(owner),
+          message(std::move(sent)),
+          id(message.is_request() ? message.id() : std::string_view()),
+          modern(modern_era) {}
+    void on_readable() override { connection.receive_directly(*this); }
+    // Returns whether the message is sent in the session of the legacy era, if there is one.
+    bool uses_session() const noexcept { return !modern && !internal && !message.is_handshake(); }
+
+    StreamableConnection& connection;  // owns the Post
+    const HttpClientMessage message;
+    const std::string_view id;  // id of a request; empty for notifications and responses
+    const bool modern;          // the message belongs to the modern era
+    // The generation of the session in which the message was last sent; nullopt if it was sent without one.
+    std::optional<std::uint64_t> session;
     std::uint64_t position = 0;  // where the message ends in the sequence of all sent bytes; 0 if internal
     bool written = false;        // the message counts as sent
     std::size_t index = 0;       // see StreamableConnection::posts_
@@ -71,6 +81,15 @@ class StreamableConnection final : public Connection {
     std::function<void(const http::SseEvent&)> on_other_event;
   };
   using ServerStreamPtr = std::shared_ptr<ServerStream>;
+  // The part of a POST's head that is the same for all messages of a method.
+  struct DirectHead {
+    std::string method;
+    std::optional<std::string> modern_revision;
+    std::uint64_t session_version;
+    bool named;            // the constant part ends with the name of the field Mcp-Name
+    std::string text{};    // begins with the constant part; direct_head() appends the rest
+    std::size_t size = 0;  // of the constant part
+  };
   using ResponseResult = Result<std::shared_ptr<http::ClientResponse>>;
 
   Result<void> enqueue(const rpc::Rope& message, WriteWaiter* waiter,
@@ -89,9 +108,8 @@ class StreamableConnection final : public Connection {
   // Starts run_post() for the POSTs in unstarted_, a limited number per turn of the loop.
   void start_posts();
   void add_post(const PostPtr& post);
-  // Adds a call to calls_; replaces one with the same id.
-  void add_call(const PostPtr& post);
   void remove_post(const Post& post);
+  void cancel_post(const PostPtr& post);
   static Task<void> run_post(std::shared_ptr<StreamableConnection> self, PostPtr post);
   void finish_post(const PostPtr& post, const Result<void>& outcome);
   void mark_written(Post& post);
@@ -105,10 +123,29 @@ class StreamableConnection final : public Connection {
   // Handles the response to a call if it is a small JSON message that has been received completely, as most
   // are. Returns nullopt, and does nothing, for other responses.
   std::optional<Result<void>> handle_received_response(Post& post, http::ClientResponse& response);
-  Result<void> handle_json_response(Post& post, rpc::Message message);
+  // Returns whether the message is a request other than those of the handshake, whose response is delivered
+  // as it is.
+  static bool is_plain_call(const Post& post) noexcept {
+    return !post.id.empty() && !post.internal && !post.message.is_handshake();
+  }
+  // Sets Post::session.
+  void note_session_of(Post& post) const;
+  // Returns the maximum size of a JSON response that is parsed in one turn.
+  std::size_t max_parsed_at_once() const noexcept;
+  Result<void> handle_json_response(Post& post, rpc::Message&& message);
   Task<Result<void>> handle_success(PostPtr post, std::shared_ptr<http::ClientResponse> response);
   Task<Result<void>> handle_error_status(PostPtr post, std::shared_ptr<http::ClientResponse> response);
   Task<Result<void>> read_json_response(PostPtr post, std::shared_ptr<http::ClientResponse> response);
+
+  // ---- one message without a coroutine (streamable_direct.cpp) ----
+  // Sends the message as a DirectExchange. Returns false, and sends nothing, if run_post() has to send it.
+  bool start_directly(const PostPtr& post);
+  // Handles the response to a message that start_directly() has sent, if it is small JSON; otherwise
+  // run_post() continues.
+  void receive_directly(Post& post);
+  // Returns the head of the POST for a DirectExchange, valid until the next call; nullopt if run_post() has
+  // to send the message.
+  std::optional<std::string_view> direct_head(const HttpClientMessage& message);
 
   // ---- incoming messages (streamable_events.cpp) ----
   Task<Result<void>> read_response_events(PostPtr post, std::shared_ptr<http::ClientResponse> response);
@@ -120,11 +157,13 @@ class StreamableConnection final : public Connection {
   Task<Result<void>> read_events(std::shared_ptr<http::ClientResponse> response,
                                  std::shared_ptr<http::CancellableWaiter> waiter, ResumePoint& point,
                                  Post* post, ServerStream* stream);
-  void handle_event_message(rpc::Message message, Post* post);
+  void handle_event_message(rpc::Message&& message, Post* post);
   // Waits until the receiver has processed all delivered messages.
   Task<void> wait_for_receiver(std::shared_ptr<http::CancellableWaiter> waiter);
-  void handle_message(rpc::Message message, Post* post);
-  void handle_response(rpc::Message message, Post* post);
+  void handle_message(rpc::Message&& message, Post* post);
+  void handle_response(rpc::Message&& message, Post* post);
+  // Returns the call in calls_ with this id, which is usually that of `post`; null if there is none.
+  PostPtr pending_call(std::string_view id, const Post* post) const;
   // Returns a response to the request `id` with the same error.
   static rpc::Message error_with_id(const rpc::Message& error, std::string_view id);
   // Counts a reconnect in `point`, and returns how long to wait before it.
@@ -155,15 +194,15 @@ class StreamableConnection final : public Connection {
   Log log_;
   StreamableState state_;
 
+  const bool direct_;  // whether start_directly() can send messages
+  std::optional<DirectHead> direct_head_;
+
   std::uint64_t queued_position_ = 0;  // total size of all messages; positions count these bytes
   UnsentMessages unsent_;
   Fifo<PostPtr> unstarted_;     // POSTs that start_posts() will start
   std::vector<PostPtr> posts_;  // POSTs in progress; Post::index is the index here
-  using CallEntry = std::pair<const std::string_view, PostPtr>;
   // Calls without a response, by Post::id.
-  std::unordered_map<std::string_view, PostPtr, std::hash<std::string_view>, std::equal_to<>,
-                     BlockAllocator<CallEntry>>
-      calls_;
+  PendingCalls<Post> calls_;
   std::vector<std::shared_ptr<http::CancellableWaiter>> paused_readers_;  // readers in wait_for_receiver()
 
   ServerStreamPtr server_stream_;               // the standalone stream, or that of HTTP+SSE

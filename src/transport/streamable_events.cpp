@@ -27,9 +27,9 @@ bool is_response(const rpc::Message& message) {
 
 // ---- messages ------------------------------------------------------------------------------------------
 
-void StreamableConnection::handle_message(rpc::Message message, Post* post) {
+void StreamableConnection::handle_message(rpc::Message&& message, Post* post) {
   if (message.is(rpc::Kind::batch)) {
-    for (const rpc::Message& element : message.batch()) handle_message(element, post);
+    for (const rpc::Message& element : message.batch()) handle_message(rpc::Message(element), post);
   } else if (is_response(message)) {
     handle_response(std::move(message), post);
   } else if (message.is(rpc::Kind::request) && (post ? post->modern : state_.modern())) {
@@ -49,15 +49,14 @@ rpc::Message StreamableConnection::error_with_id(const rpc::Message& error, std:
 
 // Handles a response from the server. An error without an id on the stream of a request is the response to
 // that request.
-void StreamableConnection::handle_response(rpc::Message message, Post* post) {
+void StreamableConnection::handle_response(rpc::Message&& message, Post* post) {
   if (post && !post->response_received && message.is(rpc::Kind::error) && message.id() != post->id &&
       (message.id().empty() || message.id() == "null")) {
     return handle_response(error_with_id(message, post->id), post);
   }
-  const auto found = calls_.find(message.id());
-  if (found == calls_.end()) return deliver(std::move(message));
-  const PostPtr call = found->second;
-  calls_.erase(found);
+  const PostPtr call = pending_call(message.id(), post);
+  if (!call) return deliver(std::move(message));
+  calls_.remove(*call);
   call->response_received = true;
   state_.on_response(call->message, message);
   if (call->internal) {
@@ -65,6 +64,12 @@ void StreamableConnection::handle_response(rpc::Message message, Post* post) {
   } else {
     deliver(std::move(message));
   }
+}
+
+StreamableConnection::PostPtr StreamableConnection::pending_call(std::string_view id,
+                                                                 const Post* post) const {
+  if (post && post->is_pending() && post->id == id) return posts_[post->index];
+  return calls_.find(id);
 }
 
 void StreamableConnection::request_input() {
@@ -86,7 +91,7 @@ Task<void> StreamableConnection::wait_for_receiver(std::shared_ptr<http::Cancell
 
 // ---- streams -------------------------------------------------------------------------------------------
 
-void StreamableConnection::handle_event_message(rpc::Message message, Post* post) {
+void StreamableConnection::handle_event_message(rpc::Message&& message, Post* post) {
   if (message.is(rpc::Kind::malformed)) {
     deliver(std::move(message));
   } else {
@@ -138,9 +143,9 @@ Task<Result<void>> StreamableConnection::read_events(std::shared_ptr<http::Clien
 Task<Result<void>> StreamableConnection::read_response_events(
     PostPtr post, std::shared_ptr<http::ClientResponse> response) {
   ResumePoint point;
-  const Result<void> ended = co_await read_events(response, post->waiter, point, post.get(), nullptr);
+  const Result<void> ended = co_await read_events(response, post, point, post.get(), nullptr);
   if (post->response_received) co_return Result<void>();
-  if (post->waiter->cancelled()) co_return post->waiter->cancelled_error();
+  if (post->cancelled()) co_return post->cancelled_error();
   response.reset();
   if (!ended && ended.error().kind() != ErrorKind::closed && ended.error().kind() != ErrorKind::io)
     co_return ended.error();
@@ -171,18 +176,18 @@ Clock::duration StreamableConnection::next_reconnect_delay(ResumePoint& point, s
 Task<Result<void>> StreamableConnection::resume_response_stream(PostPtr post, ResumePoint& point) {
   const std::size_t max_attempts = reconnect_.max_resumptions;
   for (std::size_t attempt = 0; attempt < max_attempts; ++attempt) {
-    const bool slept = co_await post->waiter->sleep(next_reconnect_delay(point, attempt));
-    if (!slept) co_return post->waiter->cancelled_error();
+    const bool slept = co_await post->sleep(next_reconnect_delay(point, attempt));
+    if (!slept) co_return post->cancelled_error();
     log_.debug("resuming a stream", {{"connection", description()}, {"after", point.last_event_id}});
-    const ResponseResult response = co_await send_get(point.last_event_id, post->waiter);
-    if (post->waiter->cancelled()) co_return post->waiter->cancelled_error();
+    const ResponseResult response = co_await send_get(point.last_event_id, post);
+    if (post->cancelled()) co_return post->cancelled_error();
     if (!response || (*response)->status() >= 500) continue;
     if ((*response)->status() / 100 != 2 || (*response)->media_type() != "text/event-stream")
       co_return status_error(url_, **response, "the stream of a request cannot be resumed");
     point.event_count = 0;
-    const Result<void> ended = co_await read_events(*response, post->waiter, point, post.get(), nullptr);
+    const Result<void> ended = co_await read_events(*response, post, point, post.get(), nullptr);
     if (post->response_received) co_return Result<void>();
-    if (post->waiter->cancelled()) co_return post->waiter->cancelled_error();
+    if (post->cancelled()) co_return post->cancelled_error();
     if (!ended && ended.error().kind() == ErrorKind::frame_too_large) co_return ended.error();
     if (point.event_count > 0)
       attempt = static_cast<std::size_t>(-1);  // events have arrived, so the attempts are counted again

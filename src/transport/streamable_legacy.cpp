@@ -138,14 +138,14 @@ Task<Result<void>> StreamableConnection::reinitialize() {
   const std::string id = "\"fairlead-again-" + std::to_string(++last_internal_id_) + "\"";
   const rpc::Message original = *state_.handshake();
   const Bytes frame = rpc::with_id(original, id).joined();
-  auto handshake = std::make_shared<Post>(loop(), rpc::Message::parse(frame), false);
+  auto handshake = std::make_shared<Post>(*this, rpc::Message::parse(frame), false);
   handshake->internal = true;
   state_.clear_session();
   add_post(handshake);
-  add_call(handshake);
+  calls_.add(handshake);
   const Result<void> handshake_outcome = co_await send_and_handle(handshake);
   remove_post(*handshake);
-  calls_.erase(handshake->id);
+  calls_.remove(*handshake);
   if (!handshake_outcome) co_return handshake_outcome.error();
   if (!handshake->response) co_return Error(ErrorKind::closed, "no response to the handshake");
   if (handshake->response->is(rpc::Kind::error)) co_return handshake->response->remote_error();
@@ -154,7 +154,7 @@ Task<Result<void>> StreamableConnection::reinitialize() {
                     "the server negotiated another revision than " + *lost_session_revision_);
   }
   const Bytes initialized = rpc::make_notification("notifications/initialized", json::Raw()).joined();
-  auto confirmation = std::make_shared<Post>(loop(), rpc::Message::parse(initialized), false);
+  auto confirmation = std::make_shared<Post>(*this, rpc::Message::parse(initialized), false);
   confirmation->internal = true;
   add_post(confirmation);
   Result<void> confirmed = co_await send_and_handle(confirmation);

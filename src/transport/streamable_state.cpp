@@ -9,7 +9,7 @@ namespace fairlead::transport {
 
 bool StreamableState::on_send(const HttpClientMessage& message) {
   if (message.is_request()) {
-    const std::optional<std::string> revision = message.modern_revision();
+    const std::optional<std::string_view> revision = message.modern_revision();
     modern_ = revision.has_value();
     if (revision) modern_revision_ = *revision;
     if (!modern_ && message.is_handshake()) {
@@ -20,13 +20,24 @@ bool StreamableState::on_send(const HttpClientMessage& message) {
   return modern_;
 }
 
+std::optional<std::string_view> StreamableState::modern_revision_of(
+    const HttpClientMessage& message) const noexcept {
+  if (modern_ && message.is_notification() && !message.modern_revision()) return modern_revision_;
+  return message.modern_revision();
+}
+
 http::Headers StreamableState::headers_for(const HttpClientMessage& message) {
+  http::Headers headers = constant_headers_for(message);
+  if (modern_revision_of(message)) add_params_headers(headers, message);
+  return headers;
+}
+
+http::Headers StreamableState::constant_headers_for(const HttpClientMessage& message) const {
   http::Headers headers{{"Content-Type", "application/json"},
                         {"Accept", "application/json, text/event-stream"}};
-  if (const std::optional<std::string> revision = message.modern_revision()) {
-    add_modern_headers(headers, message, *revision);
-  } else if (modern_ && message.is_notification()) {
-    add_modern_headers(headers, message, modern_revision_);
+  if (const std::optional<std::string_view> revision = modern_revision_of(message)) {
+    headers.add(mcp::kVersionHeader, mcp::encode_header_value(*revision));
+    headers.add(mcp::kMethodHeader, mcp::encode_header_value(message.method()));
   } else if (message.method() != "initialize") {
     for (const auto& [name, value] : session_headers()) headers.add(name, value);
   }
@@ -40,10 +51,14 @@ http::Headers StreamableState::session_headers() const {
   return headers;
 }
 
-void StreamableState::add_modern_headers(http::Headers& headers, const HttpClientMessage& message,
-                                         std::string_view revision) {
-  headers.add(mcp::kVersionHeader, mcp::encode_header_value(revision));
-  headers.add(mcp::kMethodHeader, mcp::encode_header_value(message.method()));
+bool StreamableState::has_argument_headers(const HttpClientMessage& message) {
+  if (annotated_tools_.empty() || !modern_revision_of(message) || message.method() != "tools/call")
+    return false;
+  const std::optional<std::string_view> name = message.name_header_value();
+  return name && header_params(*name);
+}
+
+void StreamableState::add_params_headers(http::Headers& headers, const HttpClientMessage& message) {
   const std::optional<std::string_view> name = message.name_header_value();
   if (!name) return;
   headers.add(mcp::kNameHeader, mcp::encode_header_value(*name));
@@ -69,8 +84,10 @@ mcp::HeaderParams StreamableState::header_params(std::string_view tool) {
 
 void StreamableState::on_response(const HttpClientMessage& request, const rpc::Message& response) {
   if (!response.is(rpc::Kind::response)) return;
-  if (request.method() == "initialize")
+  if (request.method() == "initialize") {
     negotiated_revision_ = response.indexed_result()["protocolVersion"].as_string().value_or("");
+    ++session_version_;
+  }
   if (request.method() == "tools/list" && request.modern_revision())
     store_tool_annotations(request, response);
 }
@@ -111,13 +128,17 @@ void StreamableState::store_tool_annotations(const HttpClientMessage& request, c
 
 bool StreamableState::set_session_id(std::string_view id) {
   const bool valid = std::ranges::all_of(id, [](char c) { return c > ' ' && c <= '~'; });
-  if (valid) session_id_ = id;
+  if (valid) {
+    session_id_ = id;
+    ++session_version_;
+  }
   return valid;
 }
 
 void StreamableState::clear_session() {
   session_id_.clear();
   negotiated_revision_.clear();
+  ++session_version_;
 }
 
 }  // namespace fairlead::transport

@@ -3,6 +3,7 @@
 // headers. Does no I/O.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,6 +29,12 @@ class StreamableState {
   bool on_send(const HttpClientMessage& message);
   // Returns the headers of the POST with which a message is sent.
   http::Headers headers_for(const HttpClientMessage& message);
+  // Returns those of headers_for() that do not depend on the parameters of the message. They stay the same
+  // for the method and the modern revision of the message as long as session_version() does.
+  http::Headers constant_headers_for(const HttpClientMessage& message) const;
+  std::uint64_t session_version() const noexcept { return session_version_; }
+  // Returns whether headers_for() contains arguments of the message.
+  bool has_argument_headers(const HttpClientMessage& message);
   // Returns the headers of HTTP requests without a message (GET, DELETE): session id and revision.
   http::Headers session_headers() const;
 
@@ -56,8 +63,10 @@ class StreamableState {
     mcp::HeaderParams params;  // the annotated arguments, after the schema has been parsed
   };
 
-  void add_modern_headers(http::Headers& headers, const HttpClientMessage& message,
-                          std::string_view revision);
+  // Returns the revision in the headers of a message of the modern era; nullopt for the legacy era.
+  std::optional<std::string_view> modern_revision_of(const HttpClientMessage& message) const noexcept;
+  // Adds the headers that depend on the parameters of the message.
+  void add_params_headers(http::Headers& headers, const HttpClientMessage& message);
   void store_tool_annotations(const HttpClientMessage& request, const rpc::Message& response);
   // Returns which arguments of the tool are annotated; null if the tool is not in annotated_tools_. Parses
   // the schema in the first call for the tool.
@@ -66,7 +75,8 @@ class StreamableState {
   bool modern_ = false;
   std::string modern_revision_;  // revision of the last modern request
   std::string session_id_;
-  std::string negotiated_revision_;  // legacy era: the negotiated revision
+  std::string negotiated_revision_;    // legacy era: the negotiated revision
+  std::uint64_t session_version_ = 0;  // incremented when session_id_ or negotiated_revision_ changes
   std::optional<rpc::Message> handshake_;
   mcp::ListLimits limits_;
   std::map<std::string, AnnotatedTool, std::less<>> annotated_tools_;  // by name

@@ -18,6 +18,12 @@ class UnsentMessages {
   }
   // Removes the message that ends at `end`. Returns false if it was removed before, or never added.
   bool remove(std::uint64_t end) {
+    if (!messages_.empty() && messages_.front().end == end) {  // most messages are sent in order
+      bytes_ -= messages_.front().size;
+      do messages_.pop_front();
+      while (!messages_.empty() && messages_.front().sent);
+      return true;
+    }
     const auto found = find(end);
     if (found == messages_.end() || found->sent) return false;
     found->sent = true;

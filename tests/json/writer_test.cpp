@@ -70,6 +70,21 @@ TEST(WriterTest, EscapesQuotesBackslashesAndControlCharacters) {
             "\"gr\xc3\xbc\xc3\x9f \xe7\xbe\x8a \xf0\x9f\x90\x91\"");
 }
 
+TEST(WriterTest, StringsAreEscapedAtEachPositionAndLength) {
+  for (std::size_t length = 1; length <= 70; ++length) {
+    const std::string plain(length, 'x');
+    EXPECT_EQ(written(plain), '"' + plain + '"');
+    for (std::size_t at = 0; at < length; ++at) {
+      for (const auto& [raw, escaped] :
+           {std::pair("\"", "\\\""), {"\n", "\\n"}, {"\xc3\xa4", "\xc3\xa4"}, {"\xff", "\xef\xbf\xbd"}}) {
+        std::string value = plain;
+        std::string expected = plain;
+        EXPECT_EQ(written(value.replace(at, 1, raw)), '"' + expected.replace(at, 1, escaped) + '"');
+      }
+    }
+  }
+}
+
 TEST(WriterTest, ReplacesInvalidUtf8) {
   EXPECT_EQ(written("a\xff"
                     "b"),
