@@ -15,8 +15,12 @@ constexpr std::string_view kLineEnd = "\r\n";
 bool StreamableConnection::start_directly(const PostPtr& post) {
   if (!direct_ || !is_plain_call(*post) || http_sse_post_url_ || post->cancelled()) return false;
   if (post->uses_session() && lost_session_revision_) return false;
-  const std::optional<std::string_view> head = direct_head(post->message);
-  if (!head || !post->start(*client_, url_, *head, post->message.body())) return false;
+  try {
+    const std::optional<std::string_view> head = direct_head(post->message);
+    if (!head || !post->start(*client_, url_, *head, post->message.body())) return false;
+  } catch (const std::bad_alloc&) {
+    return false;  // run_post() fails the call if there is still no memory
+  }
   note_session_of(*post);
   if (!post->request_written()) return false;  // run_post() continues the exchange
   mark_written(*post);
