@@ -59,6 +59,27 @@ TEST(ViewTest, IsAbsentWithoutText) {
   EXPECT_EQ(view.as_string(), std::nullopt);
 }
 
+TEST(ViewTest, OmitsWhiteSpaceAroundValue) {
+  for (const char* const text : {"1", " 1", "1 ", "\t1", "1\n", "\r\n 1 \t"})
+    EXPECT_EQ(View(text).text(), "1");
+  EXPECT_EQ(View(R"( {"a" : " x " } )").text(), R"({"a" : " x " })");
+  EXPECT_TRUE(View("").absent());
+  EXPECT_TRUE(View(" \t\r\n").absent());
+}
+
+TEST(ViewTest, ValueIsOfExactlyOneType) {
+  constexpr Type kTypes[] = {Type::null,   Type::boolean, Type::number,
+                             Type::string, Type::array,   Type::object};
+  const std::pair<const char*, Type> values[] = {
+      {"null", Type::null}, {"true", Type::boolean}, {"false", Type::boolean},
+      {"-1", Type::number}, {"0", Type::number},     {"\"{\"", Type::string},
+      {"[]", Type::array},  {"{}", Type::object},    {" {} ", Type::object}};
+  for (const auto& [text, type] : values) {
+    for (const Type other : kTypes) EXPECT_EQ(View(text).is(other), other == type) << text;
+    EXPECT_FALSE(View().is(type));
+  }
+}
+
 TEST(ViewTest, ReturnsNulloptForOtherTypes) {
   EXPECT_EQ(View("\"true\"").as_bool(), std::nullopt);
   EXPECT_EQ(View("\"1\"").as_int(), std::nullopt);
