@@ -36,7 +36,6 @@ Peer::Peer(std::shared_ptr<Connection> connection, std::shared_ptr<const Methods
       callbacks_(std::move(callbacks)),
       deadline_timer_(connection_->loop()) {
   idle_.set();
-  in_progress_.max_load_factor(kEntriesWithoutBuckets);
 }
 
 std::shared_ptr<Peer> Peer::start(std::shared_ptr<Connection> connection,
@@ -170,7 +169,10 @@ Task<void> Peer::drain_and_finish(std::shared_ptr<Peer> self) {
   if (!self->closed()) {
     co_await self->shutdown(self->options_.limits.drain_grace);
   }
-  for (const auto& [id, request] : self->in_progress_) request->stop.request_stop();
+  // A request that is stopped may finish at once, which removes it from the table.
+  std::vector<std::shared_ptr<ActiveRequest>> unfinished;
+  for (const auto& [id, request] : self->in_progress_) unfinished.push_back(request);
+  for (const auto& request : unfinished) request->stop.request_stop();
   self->finished_.set();
 }
 

@@ -12,6 +12,9 @@ namespace fairlead::transport {
 
 namespace {
 
+// With this load factor a hash table allocates no array of buckets for so many streams.
+constexpr float kStreamsWithoutBuckets = 12;
+
 // Returns a JSON array of the messages.
 rpc::Rope batch_of(const std::vector<rpc::Rope>& messages) {
   std::vector<Bytes> parts;
@@ -54,8 +57,7 @@ LegacySession::LegacySession(Loop& loop, std::string id, PrincipalPtr principal,
       options_(std::move(options)),
       on_ended_(std::move(on_ended)),
       store_(options_->max_session_events, options_->max_session_event_bytes, std::move(shared_budget)) {
-  streams_by_request_.max_load_factor(kEntriesWithoutBuckets);
-  streams_by_number_.max_load_factor(kEntriesWithoutBuckets);
+  streams_by_number_.max_load_factor(kStreamsWithoutBuckets);
 }
 
 // ---- POST: messages from the client --------------------------------------------------------------------
@@ -106,7 +108,7 @@ bool LegacySession::register_requests(const ResponseStreamPtr& stream, const rpc
     if (!element.is(rpc::Kind::request) || problem) return;
     if (element.id() == "null") {
       problem = Refusal{400, rpc::kInvalidRequest, "Invalid Request: a null id is not allowed"};
-    } else if (streams_by_request_.try_emplace(std::string(element.id()), stream).second) {
+    } else if (streams_by_request_.insert(element.id(), stream)) {
       ++stream->pending_request_count;
     } else {
       problem = Refusal{400, rpc::kInvalidRequest, "Invalid Request: a request with this id is in progress"};
@@ -114,7 +116,7 @@ bool LegacySession::register_requests(const ResponseStreamPtr& stream, const rpc
     }
   });
   if (!problem) return true;
-  std::erase_if(streams_by_request_, [&](const auto& entry) { return entry.second == stream; });
+  streams_by_request_.erase_if([&](const ResponseStreamPtr& other) { return other == stream; });
   stream->exchange->respond(to_response(*problem, bad_id));
   return false;
 }
@@ -141,8 +143,7 @@ void LegacySession::deliver_messages_of(rpc::Message&& message) {
 void LegacySession::remove_request(const std::string& id) {
   const auto found = streams_by_request_.find(id);
   if (found == streams_by_request_.end()) return;
-  const ResponseStreamPtr stream = found->second;
-  streams_by_request_.erase(found);
+  const ResponseStreamPtr stream = streams_by_request_.extract(found);
   if (--stream->pending_request_count > 0) return;
   if (stream->streaming || stream->responses.empty()) {
     finish_stream(stream);
@@ -170,11 +171,10 @@ Result<void> LegacySession::enqueue(const rpc::Rope& message, WriteWaiter* waite
     return {};
   }
   if (related_request.message_is_response) {
-    const ResponseStreamPtr stream = std::move(found->second);
-    streams_by_request_.erase(found);
+    const ResponseStreamPtr stream = streams_by_request_.extract(found);
     send_response(stream, message);
   } else {
-    const ResponseStreamPtr stream = found->second;
+    const ResponseStreamPtr stream = found->value;
     send_server_message(can_stream(*stream) ? stream : nullptr, message);
   }
   return {};
@@ -327,8 +327,7 @@ void LegacySession::time_out_requests(Clock::time_point now) {
   for (const std::string& id : late_ids) {
     const auto found = streams_by_request_.find(id);
     if (found == streams_by_request_.end()) continue;
-    const ResponseStreamPtr stream = found->second;
-    streams_by_request_.erase(found);
+    const ResponseStreamPtr stream = streams_by_request_.extract(found);
     options_->log.warning("request timed out: request_timeout exceeded",
                           {{"session", description()}, {"id", id}});
     json::Writer params;

@@ -176,8 +176,9 @@ class Peer : public std::enable_shared_from_this<Peer> {
   bool must_pause_reading();
   std::size_t queued_response_bytes();
   bool handle_received();
-  // Handles a message within the call that delivers it. Returns false, and leaves the message unchanged, if it
-  // has to be received: if reading is paused, the turn is over, or handling the message could end the input.
+  // Handles a message within the call that delivers it. Returns false, and leaves the message unchanged, if
+  // it has to be received: if reading is paused, the turn is over, or handling the message could end the
+  // input.
   bool receive_now(rpc::Message&& message);
   void handle_message(rpc::Message&& message);
   void handle_message(const rpc::Message& message) { handle_message(rpc::Message(message)); }
@@ -239,7 +240,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   rpc::CallTable in_flight_;
   Timer deadline_timer_;
   Clock::time_point armed_deadline_ = Clock::time_point::max();
-  IdMap<std::shared_ptr<ActiveRequest>> in_progress_;  // by ActiveRequest::key
+  IdMap<std::shared_ptr<ActiveRequest>> in_progress_;  // by ActiveRequest::key()
   std::uint64_t last_notification_key_ = 0;  // number in the key of the last notification in in_progress_
   std::size_t consecutive_malformed_frames_ = 0;
   std::size_t handled_in_turn_ = 0;  // messages handled since the read loop last yielded to the event loop
