@@ -12,8 +12,6 @@ namespace {
 
 using mcp::is_modern;
 
-constexpr std::string_view kServerInfoKey = "io.modelcontextprotocol/serverInfo";
-
 void remove_if_present(json::Splice& splice, json::View member) {
   if (!member.absent()) splice.remove_member(member.text());
 }
@@ -94,7 +92,7 @@ json::Raw result_for_client(const rpc::Message& response, std::string_view metho
                                 {"_meta", "resultType", "ttlMs", "cacheScope", "structuredContent"});
     for (const std::string_view key : {"resultType", "ttlMs", "cacheScope"})
       remove_if_present(splice, members[key]);
-    remove_if_present(splice, members["_meta"][kServerInfoKey]);
+    remove_if_present(splice, members["_meta"][mcp::kServerInfoKey]);
     // In revisions up to 2025-11-25, structuredContent is an object or absent.
     const json::View structured = members["structuredContent"];
     if (!structured.is(json::Type::object)) remove_if_present(splice, structured);

@@ -8,13 +8,13 @@
 #include "json/members.hpp"
 #include "mcp/handler_run.hpp"
 #include "mcp/skills_server.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::mcp {
 
 namespace {
 
 constexpr std::int64_t kResourceNotFound = -32002;  // legacy era
-constexpr std::string_view kServerInfoKey = "io.modelcontextprotocol/serverInfo";
 
 std::string_view result_member(ListKind kind) {
   switch (kind) {
@@ -151,7 +151,9 @@ void ResultWriter::write_cache_hint(const CacheHint& hint) {
 }
 
 json::Raw ResultWriter::finish(const json::Raw& meta) {
-  if (is_modern(revision_) || !meta.absent()) {
+  if (is_modern(revision_) && meta.absent()) {
+    out_.key("_meta").raw(server_.modern_meta);
+  } else if (!meta.absent()) {
     out_.key("_meta").begin_object();
     if (is_modern(revision_)) {
       out_.key(kServerInfoKey);

@@ -3,8 +3,24 @@
 #include "fairlead/protocol/header_annotations.hpp"
 #include "mcp/request_state.hpp"
 #include "mcp/server_state.hpp"
+#include "protocol/envelope.hpp"
 
 namespace fairlead::mcp {
+
+namespace {
+
+json::Raw make_modern_meta(const Implementation& info) {
+  json::Writer meta;
+  meta.begin_object().key(kServerInfoKey);
+  write(meta, info, kNewestRevision);
+  meta.end_object();
+  return std::move(meta).finish();
+}
+
+}  // namespace
+
+ServerState::ServerState(Implementation implementation)
+    : info(std::move(implementation)), modern_meta(make_modern_meta(info)) {}
 
 bool ServerState::edit_catalogue(ListKind kind, const std::function<bool(Catalogue&)>& edit) {
   {

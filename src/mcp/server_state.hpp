@@ -40,10 +40,12 @@ class ChangeListener {
 class ClientLink;
 
 struct ServerState {
-  explicit ServerState(Implementation implementation) : info(std::move(implementation)) {}
+  explicit ServerState(Implementation implementation);
+
+  const Implementation info;
+  const json::Raw modern_meta;  // `_meta` of a modern result that has no other members there
 
   // Set before serving, not changed afterwards:
-  Implementation info;
   std::string instructions;
   std::string configured_endpoint_name;  // see Server::endpoint_name(); empty if not set
   std::size_t page_size = 0;

@@ -11,6 +11,7 @@ namespace fairlead::mcp {
 inline constexpr std::string_view kVersionKey = "io.modelcontextprotocol/protocolVersion";
 inline constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 inline constexpr std::string_view kClientInfoKey = "io.modelcontextprotocol/clientInfo";
+inline constexpr std::string_view kServerInfoKey = "io.modelcontextprotocol/serverInfo";  // in results
 inline constexpr std::string_view kLogLevelKey = "io.modelcontextprotocol/logLevel";
 inline constexpr std::string_view kSubscriptionKey = "io.modelcontextprotocol/subscriptionId";
 
