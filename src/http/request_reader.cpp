@@ -155,7 +155,9 @@ bool RequestReader::parse_head(std::string_view head, std::span<const std::size_
     return line;
   };
   if (head.starts_with("\r\n")) next_line();
-  request_->headers.assign_text(head, kTypicalFieldCount);
+  // All lines but the request line and the empty line are fields.
+  const std::size_t fields = line_ends.size() > 2 ? line_ends.size() - 2 : kTypicalFieldCount;
+  request_->headers.assign_text(head, fields);
   if (!parse_request_line(next_line())) return false;
   for (std::string_view line = next_line(); !line.empty(); line = next_line()) {
     if (!parse_field(head, line)) return false;

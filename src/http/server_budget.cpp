@@ -121,10 +121,11 @@ bool ServerConnection::charge_chunk(std::size_t bytes) {
 }
 
 // Frees the memory that is kept for the next request and its response while a response is streamed, because
-// that can take as long as the connection.
+// that can take as long as the connection. Called when no handler runs.
 void ServerConnection::release_spare_memory() {
   if (!current_exchange_ || current_exchange_->state_ != ServerExchange::State::streaming) return;
   queue_.release_spare_memory();
+  current_exchange_->request_->attachment = nullptr;
   if (reader_.state() == RequestReader::State::idle) reader_.release_spare_memory();
 }
 

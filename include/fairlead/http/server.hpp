@@ -52,7 +52,7 @@ struct Request {
   PrincipalPtr principal;
   // Set by a handler to facts that follow from method, target and headers alone. Null for a new head. If the
   // next request on the connection repeats the head, except for the digits of Content-Length, it has the same
-  // attachment.
+  // attachment. The server may drop it while a response is streamed.
   mutable std::shared_ptr<const HeadAttachment> attachment;
 
   std::string_view path() const noexcept;   // the target without its query
