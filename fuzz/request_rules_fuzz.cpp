@@ -34,9 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       headers.add(std::string(line.substr(0, colon)), std::string(line.substr(colon + 1)));
   }
   const rpc::Message message = rpc::Message::parse(Bytes::copy_of(rest));
-  const transport::Classification classification = transport::classify(headers, message, header_params_of);
-  static_cast<void>(transport::accepted_types(headers));
-  static_cast<void>(transport::has_json_body(headers));
+  const transport::HeaderFacts facts(headers);
+  const transport::Classification classification = transport::classify(facts, message, header_params_of);
   if (classification.refusal) {
     const http::Response response = transport::to_response(*classification.refusal, message.id());
     std::string body;

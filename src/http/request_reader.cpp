@@ -90,7 +90,7 @@ void RequestReader::begin_request() {
   content_length_.reset();
   content_length_at_ = content_length_digits_ = 0;
   host_count_ = 0;
-  chunked_ = absolute_target_ = http_1_0_ = expects_continue_ = false;
+  chunked_ = absolute_target_ = http_1_0_ = expects_continue_ = continue_sent_ = false;
   keep_alive_ = true;
 }
 
@@ -326,8 +326,8 @@ std::unique_ptr<Request> RequestReader::extract_request() {
 
 void RequestReader::reclaim_head(std::unique_ptr<Request> request, std::uint64_t head_number) noexcept {
   const bool current = state_ == State::idle && !request_ && head_number == head_number_;
-  const bool repeatable = !chunk_decoder_ && !expects_continue_ && !http_1_0_ &&
-                          content_length_digits_ <= kMaxRepeatedLengthDigits;
+  const bool repeatable =
+      !chunked_ && !expects_continue_ && !http_1_0_ && content_length_digits_ <= kMaxRepeatedLengthDigits;
   if (!current || !repeatable || capacity_of_head(*request) > kMaxReusedHeadBytes) return;
   request->body = Bytes();
   request->principal = nullptr;
@@ -336,8 +336,8 @@ void RequestReader::reclaim_head(std::unique_ptr<Request> request, std::uint64_t
 }
 
 void RequestReader::release_memory() {
-  request_.reset();
-  keeps_head_ = false;
+  release_spare_memory();
+  ++head_number_;  // reclaim_head() must not keep the head, because the facts about it are freed
   reset_string(head_);
   detail::release_buffer(body_);
   reset_string(authority_);

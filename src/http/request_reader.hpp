@@ -78,8 +78,10 @@ class RequestReader {
   // Returns a number that changes with every head that is parsed, and stays the same for a repeated head.
   std::uint64_t head_number() const noexcept { return head_number_; }
   // Returns whether the client waits for 100 Continue before it sends the body (Expect: 100-continue).
-  bool expects_continue() const noexcept { return state_ == State::body && expects_continue_; }
-  void on_continue_sent() noexcept { expects_continue_ = false; }
+  bool expects_continue() const noexcept {
+    return state_ == State::body && expects_continue_ && !continue_sent_;
+  }
+  void on_continue_sent() noexcept { continue_sent_ = true; }
 
   // Returns the parsed request, without its body, in the states `body` and `complete`. In other states the
   // members that have not been parsed are empty.
@@ -156,6 +158,7 @@ class RequestReader {
   bool http_1_0_ = false;
   bool keep_alive_ = true;
   bool expects_continue_ = false;
+  bool continue_sent_ = false;
 };
 
 }  // namespace fairlead::http

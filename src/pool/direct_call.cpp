@@ -91,7 +91,7 @@ void DirectCall::on_response(const rpc::Message& response) {
     active_->upstream().on_call_answered(forward_->request().tool());
     complete(response, connection_->server().revision);
   } catch (const std::exception& thrown) {
-    fail(exception_error(thrown));  // so that other calls of the connection are not affected
+    complete(exception_error(thrown));  // so that other calls of the connection are not affected
   }
 }
 
@@ -100,7 +100,7 @@ void DirectCall::on_failure(Error reason) {
   try {
     ManagedUpstream& upstream = active_->upstream();
     const Error error = upstream.failures.on_call_failed(connection_, reason);
-    if (!may_retry(error, forward_->request(), forward_->options, *active_)) return fail(error);
+    if (!may_retry(error, forward_->request(), forward_->options, *active_)) return complete(error);
     upstream.core->log().info("retrying a call",
                               {{"server", forward_->target.server}, {"reason", error.message()}});
     CallForwarder::Attempted attempted;
@@ -111,7 +111,7 @@ void DirectCall::on_failure(Error reason) {
     active_.reset();
     loop.spawn(retry(self, std::move(attempted)));
   } catch (const std::exception& thrown) {
-    fail(exception_error(thrown));
+    complete(exception_error(thrown));
   }
 }
 
@@ -132,7 +132,7 @@ void DirectCall::complete(const rpc::Message& response, mcp::Revision revision) 
   if (const auto forward = release_forward()) forward->on_answer(response, revision);
 }
 
-void DirectCall::fail(const Error& error) {
+void DirectCall::complete(const Error& error) {
   if (const auto forward = release_forward()) forward->on_failure(error);
 }
 
@@ -150,7 +150,7 @@ Task<void> DirectCall::retry(std::shared_ptr<DirectCall> self, CallForwarder::At
   if (*answer) {
     self->complete((*answer)->message, (*answer)->revision);
   } else {
-    self->fail(answer->error());
+    self->complete(answer->error());
   }
 }
 

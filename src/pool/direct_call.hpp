@@ -49,7 +49,7 @@ class DirectCall final : private mcp::ForwardCall, public std::enable_shared_fro
   std::shared_ptr<DirectCall> release_own_reference();
   // Releases what the call occupies, and passes the outcome to forward_, unless it has one.
   void complete(const rpc::Message& response, mcp::Revision revision);
-  void fail(const Error& error);
+  void complete(const Error& error);
   std::shared_ptr<DirectForward> release_forward();
   static Task<void> retry(std::shared_ptr<DirectCall> self, CallForwarder::Attempted attempted);
 

@@ -98,8 +98,9 @@ TEST(ParseRequestTargetTest, TargetIsReadFromParamsOfEachMethod) {
       parse_request_target(facts("completion/complete", R"({"ref":{"type":"ref/prompt","name":"a__p"}})"));
   ASSERT_TRUE(prompt);
   EXPECT_EQ(prompt->kind, ListKind::prompts);
-  const auto resource = parse_request_target(
-      facts("completion/complete", R"({"ref":{"type":"ref/resource","uri":"memo://{x}"}})"));
+  const mcp::CallFacts completion =
+      facts("completion/complete", R"({"ref":{"type":"ref/resource","uri":"memo://{x}"}})");
+  const auto resource = parse_request_target(completion);  // refers to the text of the facts
   ASSERT_TRUE(resource);
   EXPECT_EQ(resource->kind, ListKind::resources);
   EXPECT_EQ(resource->name, "memo://{x}");

@@ -27,11 +27,15 @@ struct Attachment final : HeadAttachment {};
 
 class RepeatedHeadTest : public testing::Test {
  protected:
-  // Reads one request that is complete in `bytes`.
+  // Reads one request. Returns null if it is rejected, or if it does not end where `bytes` end.
   std::unique_ptr<Request> read(std::string_view bytes) {
-    while (!bytes.empty() && reader.state() != RequestReader::State::refused)
-      bytes.remove_prefix(reader.feed(bytes));
-    return reader.state() == RequestReader::State::complete ? reader.extract_request() : nullptr;
+    const auto ended = [&] {
+      return reader.state() == RequestReader::State::refused ||
+             reader.state() == RequestReader::State::complete;
+    };
+    while (!bytes.empty() && !ended()) bytes.remove_prefix(reader.feed(bytes));
+    const bool complete = reader.state() == RequestReader::State::complete && bytes.empty();
+    return complete ? reader.extract_request() : nullptr;
   }
   // Reads a first request, attaches something to it and returns it to the reader.
   void read_first(std::string_view bytes) {
@@ -154,6 +158,34 @@ TEST_F(RepeatedHeadTest, ChunkedBodyIsReadAgain) {
   const auto request = read(chunked);
   ASSERT_TRUE(request);
   EXPECT_EQ(request->body.view(), "abc");
+}
+
+// The reader frees its memory after the long trailer, and with it the decoder of the chunks.
+TEST_F(RepeatedHeadTest, ChunkedBodyIsReadAgainAfterLongTrailer) {
+  const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string trailer = "X-Long: " + std::string(6000, 'x');
+  ASSERT_EQ(reader.feed(head), head.size());
+  for (const std::string& piece : {std::string("3\r\nabc\r\n0\r\n"), trailer, std::string("\r\n\r\n")})
+    ASSERT_EQ(reader.feed(piece), piece.size());
+  ASSERT_EQ(reader.state(), RequestReader::State::complete);
+  reader.reclaim_head(reader.extract_request(), reader.head_number());
+  const auto request = read(head + "3\r\nabc\r\n0\r\n\r\n");
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->body.view(), "abc");
+}
+
+TEST_F(RepeatedHeadTest, EachRequestThatExpectsContinueGetsIt) {
+  const std::string whole = repeatable_post("12345", "Expect: 100-continue\r\n");
+  const std::string head = whole.substr(0, whole.size() - 5);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(reader.feed(head), head.size());
+    ASSERT_TRUE(reader.expects_continue());
+    reader.on_continue_sent();
+    EXPECT_FALSE(reader.expects_continue());
+    std::unique_ptr<Request> request = read("12345");
+    ASSERT_TRUE(request);
+    reader.reclaim_head(std::move(request), reader.head_number());
+  }
 }
 
 TEST_F(RepeatedHeadTest, LargeHeadIsNotKept) {
