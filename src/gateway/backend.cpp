@@ -13,6 +13,13 @@ namespace fairlead::gateway {
 
 namespace {
 
+// All capabilities are advertised from the start. The gateway learns the capabilities of a server only when
+// the server has started, but clients request the capabilities of the gateway only once.
+bool advertises(std::string_view capability) noexcept {
+  return capability == "tools" || capability == "resources" || capability == "prompts" ||
+         capability == "logging" || capability == "completions";
+}
+
 // Writes the tools of the gateway itself, or at this endpoint, as elements of an array. `tools` may be null.
 void write_own_tools(json::Writer& out, const EndpointTools* tools, const mcp::ServerState& front,
                      mcp::Revision revision) {
@@ -58,18 +65,12 @@ GatewayBackend::GatewayBackend(Loop& loop, mcp::Server front, Components compone
       own_lists_(std::make_shared<OwnListFetcher>(loop, components_.pool, components_.list_fetcher)),
       scope_(std::move(scope)) {}
 
-// All capabilities are advertised from the start. The gateway learns the capabilities of a server only when
-// the server has started, but clients request the capabilities of the gateway only once.
 bool GatewayBackend::has_capability(std::string_view capability) const {
-  return capability == "tools" || capability == "resources" || capability == "prompts" ||
-         capability == "logging" || capability == "completions";
+  return advertises(capability);
 }
 
 mcp::HeaderParams GatewayBackend::header_params(std::string_view tool, const Principal& principal) const {
-  // Only modern clients repeat arguments in HTTP headers, and modern clients have no session.
-  const auto catalogue = components_.catalogue->view(*scope_, std::string_view(), principal);
-  const CatalogueEntry* const entry = catalogue->find_tool(tool);
-  return entry ? entry->header_params : nullptr;
+  return router_.header_params(tool, principal);
 }
 
 Error GatewayBackend::redacted(const Error& error) const {
@@ -261,12 +262,11 @@ namespace {
 
 class WeakBackend final : public mcp::Backend {
  public:
-  WeakBackend(std::weak_ptr<mcp::Backend> backend, std::weak_ptr<ClientSessions> sessions)
+  WeakBackend(std::weak_ptr<GatewayBackend> backend, std::weak_ptr<ClientSessions> sessions)
       : backend_(std::move(backend)), sessions_(std::move(sessions)) {}
 
   bool has_capability(std::string_view capability) const override {
-    const auto backend = backend_.lock();
-    return backend && backend->has_capability(capability);
+    return !backend_.expired() && advertises(capability);  // called for each request
   }
   Task<Answer> serve(mcp::BackendRequest request) override {
     const auto backend = backend_.lock();
@@ -301,13 +301,13 @@ class WeakBackend final : public mcp::Backend {
   static Task<Answer> reject_request() { co_return shut_down_error(); }
   static Task<Result<std::shared_ptr<void>>> reject_subscription() { co_return shut_down_error(); }
 
-  std::weak_ptr<mcp::Backend> backend_;
+  std::weak_ptr<GatewayBackend> backend_;
   std::weak_ptr<ClientSessions> sessions_;
 };
 
 }  // namespace
 
-std::shared_ptr<mcp::Backend> weak_backend(std::weak_ptr<mcp::Backend> backend,
+std::shared_ptr<mcp::Backend> weak_backend(std::weak_ptr<GatewayBackend> backend,
                                            std::weak_ptr<ClientSessions> sessions) {
   return std::make_shared<WeakBackend>(std::move(backend), std::move(sessions));
 }

@@ -95,7 +95,7 @@ class GatewayBackend final : public mcp::Backend,
 // Returns a backend for mcp::Server::backend() that calls `backend` and rejects requests once `backend` has
 // been destroyed. The reference is weak because sessions of the front server can outlive the gateway. A
 // session can also outlive the front of its endpoint, so its end is reported to `sessions`.
-std::shared_ptr<mcp::Backend> weak_backend(std::weak_ptr<mcp::Backend> backend,
+std::shared_ptr<mcp::Backend> weak_backend(std::weak_ptr<GatewayBackend> backend,
                                            std::weak_ptr<ClientSessions> sessions);
 
 }  // namespace fairlead::gateway

@@ -100,23 +100,20 @@ std::string_view client_capability_for(std::string_view method) noexcept {
 }
 
 struct Forwarder::Call : ForwardedCall {
-  Call(const rpc::Message& message, std::shared_ptr<const mcp::CallFacts>&& call_facts, mcp::Context&& client,
+  Call(const rpc::Message& message, std::shared_ptr<const mcp::CallFacts>&& facts, mcp::Context&& client,
        Route&& request_route)
       : ForwardedCall(std::move(client)),
-        text(message),
-        facts(std::move(call_facts)),
-        route(std::move(request_route)) {}
+        route(std::move(request_route)),
+        first_request(message, std::move(facts), route.name_at_server, describe_client(context)) {}
 
   const std::string& server() const noexcept { return route.server->name(); }
-  const std::string& method() const noexcept { return facts->method; }
-  pool::Target target() const {
-    return pool::Target(server(), std::string(context.session()), std::string(context.user()));
-  }
-  StateBinding binding() const { return StateBinding{*context.principal(), server(), *facts}; }
+  const mcp::CallFacts& facts() const noexcept { return *first_request.facts(); }
+  const std::string& method() const noexcept { return facts().method; }
+  pool::Target target() const { return pool::Target(server(), context.session(), context.user()); }
+  StateBinding binding() const { return StateBinding{*context.principal(), server(), facts()}; }
 
-  mcp::RequestText text;
-  std::shared_ptr<const mcp::CallFacts> facts;
   Route route;
+  RequestRewriter first_request;  // the request of the first round
 };
 
 // A call that is made without a coroutine.
@@ -125,16 +122,15 @@ struct Forwarder::DirectCall final : Call, pool::DirectForward, std::enable_shar
              const std::shared_ptr<Responder>& to)
       : Call(from_client.message, std::move(from_client.facts), std::move(from_client.context),
              std::move(request_route)),
-        DirectForward(Call::target()),
+        DirectForward(Call::server(), context.session(), context.user()),
         forwarder(std::move(of)),
-        responder(to),
-        rewriter(text, facts, route.name_at_server, describe_client(context)) {
+        responder(to) {
     forwarder->set_options(*this, options);
   }
 
-  const mcp::ForwardedRequest& request() const noexcept override { return rewriter; }
+  const mcp::ForwardedRequest& request() const noexcept override { return first_request; }
   std::shared_ptr<const mcp::ForwardedRequest> copy_request() const override {
-    return make_cached<RequestRewriter>(rewriter);
+    return make_cached<RequestRewriter>(first_request);
   }
   void* call_context() noexcept override { return static_cast<ForwardedCall*>(this); }
   void on_answer(const rpc::Message& response, mcp::Revision revision) override;
@@ -145,7 +141,6 @@ struct Forwarder::DirectCall final : Call, pool::DirectForward, std::enable_shar
 
   std::shared_ptr<Forwarder> forwarder;
   std::shared_ptr<Responder> responder;
-  RequestRewriter rewriter;
 };
 
 bool Forwarder::try_forward(mcp::DirectRequest&& request, Route&& route,
@@ -250,8 +245,7 @@ Error Forwarder::redacted(const Error& error) const {
 
 std::shared_ptr<const mcp::ForwardedRequest> Forwarder::make_request(const Call& call,
                                                                      const Round& round) const {
-  auto request = make_cached<RequestRewriter>(call.text, call.facts, call.route.name_at_server,
-                                              describe_client(call.context));
+  auto request = make_cached<RequestRewriter>(call.first_request);
   request->set_round(round.input_responses, round.request_state);
   return request;
 }

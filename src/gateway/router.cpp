@@ -61,17 +61,30 @@ Result<RequestTarget> parse_request_target(const mcp::CallFacts& call) {
 
 Result<Route> Router::route(const RequestTarget& target, std::string_view session,
                             const Principal& principal) const {
+  if (target.kind == ListKind::tools) return route_tool(target, session, principal);
   if (target.kind == ListKind::resources) return route_resource(target, session, principal);
   auto catalogue = catalogue_->view(*scope_, session, principal);
-  const bool is_tool = target.kind == ListKind::tools;
-  const CatalogueEntry* const entry =
-      is_tool ? catalogue->find_tool(target.name) : catalogue->find_prompt(target.name);
-  auto server = entry ? servers_->find(entry->server) : nullptr;
+  const CatalogueEntry* const prompt = catalogue->find_prompt(target.name);
+  auto server = prompt ? servers_->find(prompt->server) : nullptr;
   if (!server) return unknown_name_error(target, principal);
   if (lacks_user(*server, principal)) return user_required_error(server->name());
-  const std::string_view name = entry->name;
-  return Route{std::move(server), std::move(catalogue), name,
-               is_tool ? json::View(entry->modern_json) : json::View()};
+  return Route{std::move(server), std::move(catalogue), prompt->name, json::View()};
+}
+
+Result<Route> Router::route_tool(const RequestTarget& target, std::string_view session,
+                                 const Principal& principal) const {
+  auto catalogue = catalogue_->view(*scope_, session, principal);
+  const auto [tool, server] = tool_routes_.find(*catalogue, *servers_, target.name);
+  if (!server) return unknown_name_error(target, principal);
+  if (lacks_user(**server, principal)) return user_required_error((*server)->name());
+  return Route{*server, std::move(catalogue), tool->name, json::View(tool->modern_json)};
+}
+
+mcp::HeaderParams Router::header_params(std::string_view tool, const Principal& principal) const {
+  // Only modern clients repeat arguments in HTTP headers, and modern clients have no session.
+  const auto catalogue = catalogue_->view(*scope_, std::string_view(), principal);
+  const CatalogueEntry* const entry = tool_routes_.find(*catalogue, *servers_, tool).entry;
+  return entry ? entry->header_params : nullptr;
 }
 
 Result<Route> Router::route_resource(const RequestTarget& target, std::string_view session,

@@ -12,6 +12,7 @@
 #include "gateway/catalogue_store.hpp"
 #include "gateway/failure.hpp"
 #include "gateway/server_table.hpp"
+#include "gateway/tool_route_cache.hpp"
 
 namespace fairlead::gateway {
 
@@ -48,6 +49,9 @@ class Router {
   // resource_may_still_be_listed() returns false.
   Result<Route> route(const RequestTarget& target, std::string_view session,
                       const Principal& principal) const;
+  // Returns the arguments of a tool that a modern client repeats as HTTP headers. Returns null if the tool is
+  // unknown or none of its arguments is sent as a header.
+  mcp::HeaderParams header_params(std::string_view tool, const Principal& principal) const;
   // For a request without a route: returns the server that the public name of the tool or prompt begins with,
   // if its list of that kind has not been fetched, so that the server may have the target. Returns null
   // otherwise.
@@ -58,6 +62,8 @@ class Router {
   bool resource_may_still_be_listed(const RequestTarget& target, const Principal& principal) const;
 
  private:
+  Result<Route> route_tool(const RequestTarget& target, std::string_view session,
+                           const Principal& principal) const;
   Result<Route> route_resource(const RequestTarget& target, std::string_view session,
                                const Principal& principal) const;
   // Returns the server whose tool or prompt the target may be, if it exists for the client; null otherwise.
@@ -69,6 +75,7 @@ class Router {
   std::shared_ptr<CatalogueStore> catalogue_;
   FailurePolicy failure_policy_;
   std::shared_ptr<const EndpointScope> scope_;
+  mutable ToolRouteCache tool_routes_;
 };
 
 }  // namespace fairlead::gateway

@@ -9,8 +9,13 @@
 namespace fairlead::gateway {
 
 ServerTable::EntryPtr ServerTable::find(std::string_view name) const {
+  const EntryPtr* const found = find_entry(name);
+  return found ? *found : nullptr;
+}
+
+const ServerTable::EntryPtr* ServerTable::find_entry(std::string_view name) const {
   const auto found = entries_.find(name);
-  return found == entries_.end() ? nullptr : found->second;
+  return found == entries_.end() ? nullptr : &found->second;
 }
 
 ServerTable::EntryPtr ServerTable::owner_of_public_name(std::string_view public_name) const {
@@ -36,6 +41,7 @@ ServerTable::EntryPtr ServerTable::replace(const EntryPtr& former, EntryPtr next
   next->policy = former->policy;
   next->rules = former->rules;
   entries_.insert_or_assign(next->name(), next);
+  ++version_;
   return next;
 }
 
@@ -83,6 +89,7 @@ Result<ServerTable::EntryPtr> ServerTable::add(pool::ServerSpec spec) {
   const Result<void> added = pool_->add(entry->spec);
   if (!added) return added.error();
   entries_.insert_or_assign(entry->name(), entry);
+  ++version_;
   return entry;
 }
 
@@ -135,6 +142,7 @@ Result<ServerTable::EntryPtr> ServerTable::remove(std::string_view name) {
   (*former)->stop_fetching();
   count(*(*former)->policy, -1);
   entries_.erase(entries_.find(name));
+  ++version_;
   const Result<void> removed = pool_->remove(name);
   if (!removed) return removed.error();
   return *former;

@@ -2,6 +2,7 @@
 // never insert. Private to the layer.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,6 +24,10 @@ class ServerTable {
 
   // Returns null if there is no such server.
   EntryPtr find(std::string_view name) const;
+  // The same without a new reference. The pointer is valid until version() changes.
+  const EntryPtr* find_entry(std::string_view name) const;
+  // Changes whenever a server is added, replaced or removed.
+  std::uint64_t version() const noexcept { return version_; }
   // Returns the server that the public name of a tool or prompt begins with; null if there is none.
   EntryPtr owner_of_public_name(std::string_view public_name) const;
   // Returns the entries in the order of names.
@@ -62,6 +67,7 @@ class ServerTable {
   std::shared_ptr<pool::Pool> pool_;
   bool authenticated_;
   std::map<std::string, EntryPtr, std::less<>> entries_;
+  std::uint64_t version_ = 0;
   int restricted_count_ = 0;  // servers that are not visible to every client
   // The number of servers that only their owner sees, by owner; never 0.
   std::map<std::string, int, std::less<>> owner_counts_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "fairlead/base/append_bytes.hpp"
 #include "fairlead/json/writer.hpp"
 #include "json/text_scan.hpp"
 
@@ -64,10 +65,9 @@ Splice& Splice::add(Edit edit) {
   max_size_ += 1 + edit.head.size() + edit.middle.size() + edit.tail.size();
   if (edits_.empty()) edits_.reserve(6);  // a forwarded call needs three to six edits
   edits_.push_back(edit);
-  for (auto at = edits_.end() - 1; at != edits_.begin() && (at - 1)->from > edit.from; --at) {
-    *at = *(at - 1);
-    *(at - 1) = edit;
-  }
+  auto at = edits_.end() - 1;
+  for (; at != edits_.begin() && (at - 1)->from > edit.from; --at) *at = *(at - 1);
+  if (at != edits_.end() - 1) *at = edit;
   return *this;
 }
 
@@ -207,15 +207,12 @@ Bytes Splice::joined() const {
   struct Sink {
     char* end;
 
-    void keep(std::string_view part) {
-      std::memcpy(end, part.data(), part.size());
-      end += part.size();
-    }
+    void keep(std::string_view part) { end = detail::append_bytes(end, part); }
     void add(const Edit& edit, bool with_comma) {
       if (with_comma) *end++ = ',';
-      if (!edit.head.empty()) keep(edit.head);
-      if (!edit.middle.empty()) keep(edit.middle);
-      if (!edit.tail.empty()) keep(edit.tail);
+      keep(edit.head);
+      keep(edit.middle);
+      keep(edit.tail);
     }
   };
   return Bytes::build(max_size_, [&](char* out) {

@@ -54,6 +54,8 @@ struct RequestState {
     json::Raw params;
   };
 
+  explicit RequestState(std::string_view request_id = {}) : id(request_id) {}
+
   Revision revision = kNewestLegacyRevision;
   std::shared_ptr<ClientLink> link;
   std::string id;  // the id of the request, verbatim JSON

@@ -28,6 +28,15 @@ Error envelope_error(std::string_view key, std::string_view problem) {
   return rpc::invalid_params("_meta: " + std::string(key) + " " + std::string(problem));
 }
 
+// Returns the revision that `version` names; nullopt if it is not a string or names none.
+std::optional<Revision> read_revision(json::View version) {
+  if (!version.is(json::Type::string)) return std::nullopt;
+  const std::string_view text = version.text();
+  // The usual spelling has no escapes.
+  if (const auto revision = revision_named(text.substr(1, text.size() - 2))) return revision;
+  return revision_named(version.as_string().value_or(""));
+}
+
 // Makes the request state from the envelope of this request alone; it does not depend on earlier requests.
 Result<std::shared_ptr<RequestState>> make_request_state(const rpc::Message& request,
                                                          const std::stop_token& stop,
@@ -35,22 +44,21 @@ Result<std::shared_ptr<RequestState>> make_request_state(const rpc::Message& req
                                                          std::shared_ptr<ClientLink> link) {
   const json::View capabilities = facts->client_capabilities;
   const json::View info = facts->client_info;
-  const std::optional<std::string> version = facts->protocol_version.as_string();
-  if (!version) return envelope_error(kVersionKey, "is missing or not a string");
+  const json::View version = facts->protocol_version;
+  if (!version.is(json::Type::string)) return envelope_error(kVersionKey, "is missing or not a string");
   if (!capabilities.is(json::Type::object))
     return envelope_error(kCapabilitiesKey, "is missing or not an object");
   if (!info.absent() && !info.is(json::Type::object))
     return envelope_error(kClientInfoKey, "is not an object");
-  const std::optional<Revision> revision = revision_named(*version);
-  if (!revision || !is_modern(*revision)) return unsupported_version_error(*version);
-  auto state = make_cached<RequestState>();
+  const std::optional<Revision> revision = read_revision(version);
+  if (!revision || !is_modern(*revision)) return unsupported_version_error(version.as_string().value_or(""));
+  auto state = make_cached<RequestState>(request.id());
   if (!facts->log_level.absent()) {
     state->log_level = logging_level_named(facts->log_level.as_string().value_or(""));
     if (!state->log_level) return envelope_error(kLogLevelKey, "is not a logging level");
   }
   state->revision = *revision;
   state->link = std::move(link);
-  state->id = request.id();
   state->client_capabilities = part_of(request, capabilities);
   state->client_info = part_of(request, info);
   state->meta = part_of(request, facts->meta);
@@ -209,7 +217,7 @@ Task<Answer> handle_listen(std::shared_ptr<const ModernServer> modern, Request r
 bool serve_modern_directly(const ModernServer& modern, const rpc::Message& message,
                            const std::stop_token& stop, std::shared_ptr<const CallFacts> facts,
                            std::shared_ptr<ClientLink> link, const std::shared_ptr<Responder>& responder) {
-  if (!may_serve_directly(*modern.server, message) || check_request_params(*facts)) return false;
+  if (check_request_params(*facts)) return false;
   Result<std::shared_ptr<RequestState>> state = make_request_state(message, stop, facts, std::move(link));
   if (!state) return false;
   return modern.server->backend->serve_directly({message, std::move(facts), Context(std::move(*state))},

@@ -29,7 +29,7 @@ struct ModernServer {
 Task<Answer> serve_modern(std::shared_ptr<const ModernServer> modern, Request request,
                           std::shared_ptr<const CallFacts> facts, std::shared_ptr<ClientLink> link);
 
-// Serves a request without a coroutine; see Backend::serve_directly().
+// Serves a request without a coroutine; see Backend::serve_directly(). REQUIRES: may_serve_directly().
 bool serve_modern_directly(const ModernServer& modern, const rpc::Message& message,
                            const std::stop_token& stop, std::shared_ptr<const CallFacts> facts,
                            std::shared_ptr<ClientLink> link, const std::shared_ptr<Responder>& responder);

@@ -157,8 +157,7 @@ bool ServerSession::serve_directly(const rpc::Message& message, const std::stop_
   if (!facts->protocol_version.absent() || !facts->client_capabilities.absent())
     return serve_modern_directly(*modern(), message, stop, std::move(facts), shared_from_this(), responder);
   if (!legacy_) return false;
-  std::shared_ptr<RequestState> state = make_legacy_request_state();
-  state->id = message.id();
+  std::shared_ptr<RequestState> state = make_legacy_request_state(message.id());
   state->meta = part_of(message, facts->meta);
   state->facts = facts;
   state->stop = stop;
@@ -194,8 +193,7 @@ Task<Answer> ServerSession::handle_legacy_request(Request request, std::shared_p
   if (name == "resources/unsubscribe") return ready_task(handle_unsubscribe(request.params_view()));
   if (name == "resources/subscribe") return handle_subscribe(std::move(request));
 
-  std::shared_ptr<RequestState> state = make_legacy_request_state();
-  state->id = request.id();
+  std::shared_ptr<RequestState> state = make_legacy_request_state(request.id());
   state->meta = part_of(request.message(), facts->meta);
   state->facts = std::move(facts);
   state->stop = request.stop();
@@ -206,8 +204,8 @@ Task<Answer> ServerSession::handle_legacy_request(Request request, std::shared_p
 
 // Makes a request state with the data that the session has stored about the client. The caller adds the data
 // of the request, if there is one.
-std::shared_ptr<RequestState> ServerSession::make_legacy_request_state() {
-  auto state = make_cached<RequestState>();
+std::shared_ptr<RequestState> ServerSession::make_legacy_request_state(std::string_view request_id) {
+  auto state = make_cached<RequestState>(request_id);
   state->revision = legacy_->revision;
   state->link = shared_from_this();
   state->client_capabilities = legacy_->capabilities;

@@ -92,7 +92,7 @@ class ServerSession final : public ChangeListener,
   bool is_subscribed(const std::string& uri) const;
   Task<Result<std::shared_ptr<void>>> subscribe_at_backend(std::string uri, std::stop_token stop);
   Answer handle_unsubscribe(json::View params);
-  std::shared_ptr<RequestState> make_legacy_request_state();
+  std::shared_ptr<RequestState> make_legacy_request_state(std::string_view request_id = {});
 
   void send_list_changed(ListKind kind);
   void send_resource_updated(const std::string& uri);

@@ -63,13 +63,6 @@ Task<Semaphore::Permit> Semaphore::acquire(Clock::duration timeout, std::stop_to
   co_return Permit(self);
 }
 
-// A released permit counts as in use by the next waiter at once, before the coroutine of that waiter is
-// resumed, so that no other caller can acquire it.
-void Semaphore::release() {
-  --in_use_;
-  wake_waiters();
-}
-
 void Semaphore::set_limit(std::size_t limit) {
   limit_ = limit;
   wake_waiters();

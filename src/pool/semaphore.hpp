@@ -70,7 +70,12 @@ class Semaphore : public std::enable_shared_from_this<Semaphore> {
 
  private:
   struct QueuedWaiter;
-  void release();
+  // A released permit counts as in use by the next waiter at once, before the coroutine of that waiter is
+  // resumed, so that no other caller can acquire it.
+  void release() {
+    --in_use_;
+    if (waiter_count() > 0) wake_waiters();
+  }
   void wake_waiters();  // as long as there are permits for them
 
   Loop& loop_;

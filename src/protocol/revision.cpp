@@ -1,5 +1,7 @@
 #include "fairlead/protocol/revision.hpp"
 
+#include <ranges>
+
 namespace fairlead::mcp {
 
 std::string_view to_string(Revision revision) noexcept {
@@ -14,7 +16,7 @@ std::string_view to_string(Revision revision) noexcept {
 }
 
 std::optional<Revision> revision_named(std::string_view name) noexcept {
-  for (const Revision revision : kRevisions) {
+  for (const Revision revision : kRevisions | std::views::reverse) {  // most clients use a new one
     if (to_string(revision) == name) return revision;
   }
   return std::nullopt;

@@ -83,6 +83,51 @@ TEST_F(RouterTest, UnknownResourceFailsWithProblemOfServerWithoutLists) {
   EXPECT_NE(refused.error().message().find("no such program"), std::string::npos);
 }
 
+TEST_F(RouterTest, RepeatedCallIsRoutedByCurrentCatalogueAndCurrentServer) {
+  const auto entry = add("a");
+  publish_list(entry, ListKind::tools, R"({"name":"t","inputSchema":{"type":"object"}})");
+  ASSERT_TRUE(route(ListKind::tools, "a__t"));
+  publish_list(entry, ListKind::tools, R"({"name":"t","title":"new","inputSchema":{"type":"object"}})");
+  const Result<Route> relisted = route(ListKind::tools, "a__t");
+  ASSERT_TRUE(relisted);
+  EXPECT_EQ(relisted->tool_entry["title"].as_string(), "new");
+  const auto updated = servers->update(entry->spec);
+  ASSERT_TRUE(updated);
+  ASSERT_NE(*updated, entry);
+  EXPECT_EQ(route(ListKind::tools, "a__t")->server, *updated) << "the catalogue is the same";
+  publish_list(*updated, ListKind::tools, R"({"name":"u","inputSchema":{"type":"object"}})");
+  EXPECT_EQ(code(route(ListKind::tools, "a__t")), rpc::kInvalidParams);
+  ASSERT_TRUE(route(ListKind::tools, "a__u"));
+  ASSERT_TRUE(servers->remove("a"));
+  EXPECT_EQ(code(route(ListKind::tools, "a__u")), rpc::kInvalidParams) << "the catalogue still lists it";
+}
+
+TEST_F(RouterTest, EachOfManyToolsIsRoutedAgainToItself) {
+  // More tools than the cache has slots. Half of the names have the same first and last bytes and the same
+  // length as another one, so that both are stored in one slot.
+  const auto entry = add("a");
+  auto lists = std::make_shared<ServerLists>();
+  std::vector<std::string> names;
+  for (char one = 'a'; one <= 'z'; ++one)
+    for (const std::string middle : {"xxxxxxxx", "yyyyyyyy", ""})
+      names.push_back("same_" + middle + "_same_" + std::string(1, one));
+  for (const std::string& name : names)
+    lists->raw_entries(ListKind::tools)
+        .push_back(test::raw(R"({"name":")" + name + R"(","inputSchema":{"type":"object"}})"));
+  for (const json::Raw& raw : lists->raw_entries(ListKind::tools))
+    lists->add_entry("a", ListKind::tools, raw, mcp::ListLimits());
+  entry->fetch_state.attempted = true;
+  catalogue->publish_shared(*entry, lists);
+  for (int round = 0; round < 2; ++round) {
+    for (const std::string& name : names) {
+      const Result<Route> found = route(ListKind::tools, "a__" + name);
+      ASSERT_TRUE(found) << name;
+      EXPECT_EQ(found->name_at_server, name);
+      EXPECT_EQ(code(route(ListKind::tools, "b__" + name)), rpc::kInvalidParams);
+    }
+  }
+}
+
 mcp::CallFacts facts(const std::string& method, const std::string& params) {
   return mcp::CallFacts(rpc::Message::parse(
       Bytes::copy_of(R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":)" + params + "}")));

@@ -49,6 +49,19 @@ std::string without(std::string_view text, const std::vector<std::string_view>& 
   });
 }
 
+TEST(SpliceTest, PartsOfEveryLengthAreCopiedWhole) {
+  const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+  for (std::size_t size = 0; size <= letters.size(); ++size) {
+    const std::string kept = letters.substr(0, size);
+    const std::string added = letters.substr(letters.size() - size);
+    const std::string out = edited(R"({"a":1,"b":")" + kept + R"(","c":2})", [&](Splice& splice, View view) {
+      splice.replace_with_string(view["a"].text(), added);
+      splice.replace(view["c"].text(), "3");
+    });
+    EXPECT_EQ(out, R"({"a":")" + added + R"(","b":")" + kept + R"(","c":3})");
+  }
+}
+
 TEST(SpliceTest, ReplacePreservesEveryOtherByte) {
   const auto out = edited(
       R"({ "id" : 1.0 ,"x":[9007199254740993, 1e400,-0,"\u0041"],"method":"a","z":100000000000000000000000000000})",

@@ -38,8 +38,9 @@ namespace fairlead::pool {
 // server's sharing mode.
 struct Target {
   Target() {}  // NOLINT: not an aggregate, see StreamConnectOptions
-  explicit Target(std::string server_name, std::string session_id = {}, std::string user_name = {})
-      : server(std::move(server_name)), session(std::move(session_id)), user(std::move(user_name)) {}
+  explicit Target(std::string_view server_name, std::string_view session_id = {},
+                  std::string_view user_name = {})
+      : server(server_name), session(session_id), user(user_name) {}
 
   std::string server;
   std::string session;
@@ -78,6 +79,9 @@ struct ForwardedAnswer {
 class DirectForward {
  public:
   explicit DirectForward(Target call_target) : target(std::move(call_target)) {}
+  // The same for the target with these members.
+  DirectForward(std::string_view server, std::string_view session, std::string_view user)
+      : target(server, session, user) {}
   virtual ~DirectForward() = default;
 
   // Returns the request, which is a part of this object.
