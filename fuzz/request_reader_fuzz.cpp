@@ -20,7 +20,7 @@ using http::RequestReader;
 using rpc::checks::PieceSizes;
 using rpc::checks::require;
 
-constexpr std::size_t kMaxHeadBytes = 2000;
+constexpr std::size_t kMaxHeadBytes = 6000;  // more than what a reader keeps for the next request
 constexpr std::size_t kMaxBodyBytes = 3000;
 
 struct ParsedRequest {
@@ -49,7 +49,9 @@ Outcome in_pieces_of(std::string_view stream, std::size_t longest, bool reuse_he
   while (fed < stream.size() && reader.state() != RequestReader::State::refused) {
     fed = std::min(stream.size(), fed + sizes.next());
     while (done < fed && reader.state() != RequestReader::State::refused) {
-      const std::size_t taken = reader.feed(stream.substr(done, fed - done));
+      std::size_t taken = reader.feed_until_body(stream.substr(done, fed - done));
+      if (reader.expects_continue()) reader.on_continue_sent();
+      taken += reader.feed(stream.substr(done + taken, fed - done - taken));
       require(taken <= fed - done);
       done += taken;
       require(reader.received_body_bytes() <= kMaxBodyBytes);

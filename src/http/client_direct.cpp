@@ -54,7 +54,7 @@ bool DirectExchange::start(HttpClient& client, const Url& url, std::string_view 
   std::size_t size = 0;
   for (const Bytes& part : body) size += part.size();
   std::string& head = connection->head_buffer();
-  head += fields;
+  head = fields;
   append_length_and_end(head, size);
   connection->set_input_handler(this);
   connection->start_write(body, client.options_.limits.write_stall);

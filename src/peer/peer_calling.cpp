@@ -166,9 +166,8 @@ void Peer::handle_response(rpc::Message&& message, const std::shared_ptr<Batch>&
   }
 }
 
-// Finishes the call with the id of the response, and moves the response to it. Returns false, and leaves the
-// response unchanged, if it belongs to no call; a response to an abandoned call is dropped, and the function
-// returns true.
+// Finishes the call with the id of the response. Returns false if the response belongs to no call; a response
+// to an abandoned call is dropped, and the function returns true.
 bool Peer::finish_call(rpc::Message&& message) {
   const std::optional<std::uint64_t> id = rpc::parse_call_id(message.id());
   if (!id) return false;

@@ -93,7 +93,12 @@ void LegacySession::handle_post(std::shared_ptr<http::Exchange> exchange, rpc::M
   stream->received_at = last_used_;
   // The requests may outlive this exchange, so the peer that serves them charges their bytes from now on.
   if (stream->exchange) stream->exchange->release_body_charge();
-  deliver_messages_of(std::move(message));
+  try {
+    deliver_messages_of(std::move(message));
+  } catch (...) {  // the HTTP server responds with 500
+    unregister_requests(stream);
+    throw;
+  }
 }
 
 bool LegacySession::register_requests(const ResponseStreamPtr& stream, const rpc::Message& message) {
@@ -116,9 +121,13 @@ bool LegacySession::register_requests(const ResponseStreamPtr& stream, const rpc
     }
   });
   if (!problem) return true;
-  streams_by_request_.erase_if([&](const ResponseStreamPtr& other) { return other == stream; });
+  unregister_requests(stream);
   stream->exchange->respond(to_response(*problem, bad_id));
   return false;
+}
+
+void LegacySession::unregister_requests(const ResponseStreamPtr& stream) {
+  streams_by_request_.erase_if([&](const ResponseStreamPtr& other) { return other == stream; });
 }
 
 void LegacySession::deliver_messages_of(rpc::Message&& message) {

@@ -100,6 +100,8 @@ class LegacySession final : public Connection, public TickListener {
   // Adds the requests of a POST to streams_by_request_, and an error response to `stream` for each malformed
   // message of a batch. If the id of a request is null or already in use, rejects the POST and returns false.
   bool register_requests(const ResponseStreamPtr& stream, const rpc::Message& message);
+  // Removes the requests of `stream` from streams_by_request_, without a response.
+  void unregister_requests(const ResponseStreamPtr& stream);
   // Delivers the message, or the messages of a batch, to the receiver of this connection. Then ends the
   // streams of requests that these messages cancel.
   void deliver_messages_of(rpc::Message&& message);

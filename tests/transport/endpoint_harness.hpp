@@ -115,6 +115,10 @@ class TestApplication final : public Application {
     options.dialect.cancel_method = "notifications/cancelled";
     options.dialect.cancel_id_key = "requestId";
     options.dialect.respond_to_cancelled = false;
+    options.ignore_request = [this](const rpc::Message&) {
+      if (out_of_memory) throw std::bad_alloc();
+      return false;
+    };
     peers.push_back(Peer::start(std::move(connection), std::move(methods), std::move(options)));
   }
 
@@ -146,6 +150,7 @@ class TestApplication final : public Application {
   std::vector<std::string> users;
   bool notify_first = false;
   bool drained = false;
+  bool out_of_memory = false;  // peers throw std::bad_alloc when they handle a request
 
  private:
   static Task<Answer> hang(TestApplication* self, fairlead::Request r) {
@@ -200,7 +205,13 @@ class EndpointTest : public ::testing::Test {
     request.body = Bytes::copy_of(body);
     auto exchange = std::make_shared<FakeExchange>(loop, std::move(request));
     exchange->charged = client;
-    on_loop([&] { endpoint->handler()(exchange); });
+    on_loop([&] {
+      try {
+        endpoint->handler()(exchange);
+      } catch (const std::exception&) {  // as http::Server does
+        exchange->respond(http::Response(500));
+      }
+    });
     return exchange;
   }
 

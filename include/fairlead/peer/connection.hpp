@@ -100,7 +100,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void set_on_call_failed(OnCallFailed callback) { on_call_failed_ = std::move(callback); }
   // Sets a function that handles a message in the call that delivers it, without the inbox. It returns false,
   // without an effect, if the message has to be received instead. Used while the receiver waits and the inbox
-  // is empty. Null: every message is received.
+  // is empty. Null: every message is received. A
+  // connection has one receiver with such a function at a time.
   using ReceiveNow = std::move_only_function<bool(rpc::Message&&)>;
   void set_receive_now(ReceiveNow function) { receive_now_ = std::move(function); }
   // Returns whether each request has a stream of its own. On other transports, a missing response may mean

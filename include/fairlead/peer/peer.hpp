@@ -243,9 +243,11 @@ class Peer : public std::enable_shared_from_this<Peer> {
   IdMap<std::shared_ptr<ActiveRequest>> in_progress_;  // by ActiveRequest::key()
   std::uint64_t last_notification_key_ = 0;  // number in the key of the last notification in in_progress_
   std::size_t consecutive_malformed_frames_ = 0;
-  std::size_t handled_in_turn_ = 0;  // messages handled since the read loop last yielded to the event loop
-  LogRateLimit fault_log_;           // lines about protocol violations of the remote peer
-  LogRateLimit error_log_;           // lines about handlers that failed
+  // Messages handled since the read loop last yielded to the event loop. receive_now() counts, too, so one of
+  // many messages goes through the read loop.
+  std::size_t handled_in_turn_ = 0;
+  LogRateLimit fault_log_;  // lines about protocol violations of the remote peer
+  LogRateLimit error_log_;  // lines about handlers that failed
   rpc::QueuedResponses queued_responses_;
   bool awaiting_drain_ = false;        // resume_when_drained() runs
   Event reading_allowed_;              // while reading is paused: set when it may continue
