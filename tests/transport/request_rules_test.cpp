@@ -112,6 +112,14 @@ TEST(RequestRulesTest, RefusalOfUnsupportedVersionListsSupportedOnes) {
   EXPECT_EQ(classification.refusal->data, R"({"supported":["2026-07-28"],"requested":"v999.0.0"})");
 }
 
+TEST(RequestRulesTest, RevisionWithEscapesInTheBodyMatchesHeader) {
+  std::string body = request("tools/list", meta(kModernVersion));
+  const std::size_t hyphen = body.find(kModernVersion) + kModernVersion.find('-');
+  body.replace(hyphen, 1, "\\u002d");
+  EXPECT_EQ(classify_text(headers_of(kModernVersion, "tools/list"), body), "modern");
+  EXPECT_EQ(classify_text(headers_of("2025-06-18", "tools/list"), body), "400 -32020");
+}
+
 TEST(RequestRulesTest, NameHeaderMustMatchBody) {
   const std::string call = request("tools/call", R"({"name":"a b",)" + kMeta + "}");
   EXPECT_EQ(classify_text(headers_of(kModernVersion, "tools/call", "a b"), call), "modern");
