@@ -31,9 +31,9 @@ Peer::OutgoingCall::~OutgoingCall() {
   if (in_flight_) peer_->abandon_call(*this, "no longer wanted");
 }
 
-void Peer::OutgoingCall::finish(const rpc::Message& response) {
+void Peer::OutgoingCall::finish(rpc::Message&& response) {
   in_flight_ = false;
-  on_response(response);
+  on_response(std::move(response));
 }
 
 void Peer::OutgoingCall::fail(Error reason) {
@@ -56,8 +56,8 @@ bool Peer::CallBase::await_suspend(std::coroutine_handle<> handle) {
   return !refused;
 }
 
-void Peer::CallBase::on_response(const rpc::Message& response) {
-  outcome_ = response;
+void Peer::CallBase::on_response(rpc::Message&& response) {
+  outcome_ = std::move(response);
   handle_.resume();
 }
 

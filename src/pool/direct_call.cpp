@@ -85,7 +85,7 @@ std::shared_ptr<DirectCall> DirectCall::release_own_reference() {
   return std::move(own_reference_.call);
 }
 
-void DirectCall::on_response(const rpc::Message& response) {
+void DirectCall::on_response(rpc::Message&& response) {
   const std::shared_ptr<DirectCall> self = release_own_reference();
   try {
     active_->upstream().on_call_answered(forward_->request().tool());

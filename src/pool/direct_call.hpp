@@ -42,7 +42,7 @@ class DirectCall final : private mcp::ForwardCall, public std::enable_shared_fro
     std::shared_ptr<DirectCall> call;
   };
 
-  void on_response(const rpc::Message& response) override;
+  void on_response(rpc::Message&& response) override;
   void on_failure(Error reason) override;
   void on_forwarded_progress(const json::Raw& params) override;
   // Ends the ownership of this object by itself.

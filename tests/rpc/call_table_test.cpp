@@ -21,7 +21,7 @@ constexpr Time at(int ms) {
 
 struct Call final : PendingCall {
   explicit Call(Time call_deadline = Time::max()) { deadline = call_deadline; }
-  void finish(const Message&) override {}
+  void finish(Message&&) override {}
   void fail(Error) override {}
   void handle_progress(const Message&) override {}
 };

@@ -279,7 +279,7 @@ class Peer::OutgoingCall : private rpc::PendingCall {
   ~OutgoingCall();
 
   // One of these is called, once, if start() has succeeded. May destroy this object.
-  virtual void on_response(const rpc::Message& response) = 0;
+  virtual void on_response(rpc::Message&& response) = 0;
   virtual void on_failure(Error reason) = 0;
   // Called for each progress notification, with its value.
   virtual void on_progress(const json::Raw& value) = 0;
@@ -297,7 +297,7 @@ class Peer::OutgoingCall : private rpc::PendingCall {
     void operator()() const;
   };
 
-  void finish(const rpc::Message& response) final;
+  void finish(rpc::Message&& response) final;
   void fail(Error reason) final;
   void handle_progress(const rpc::Message& notification) final;
 
@@ -329,7 +329,7 @@ class Peer::CallBase : public OutgoingCall {
   std::optional<Result<rpc::Message>> outcome_;
 
  private:
-  void on_response(const rpc::Message& response) final;
+  void on_response(rpc::Message&& response) final;
   void on_failure(Error reason) final;
   void on_progress(const json::Raw& value) final { options_.on_progress(value); }
   bool wants_progress() const noexcept final { return static_cast<bool>(options_.on_progress); }

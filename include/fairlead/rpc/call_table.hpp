@@ -26,7 +26,7 @@ class PendingCall {
   Time deadline = Time::max();
 
   // One of these is called, once, after the call has been removed from the table.
-  virtual void finish(const Message& response) = 0;
+  virtual void finish(Message&& response) = 0;
   virtual void fail(Error reason) = 0;
   // Called for each progress notification of the remote peer. May change `deadline`.
   virtual void handle_progress(const Message& notification) = 0;
