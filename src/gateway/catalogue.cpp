@@ -1,7 +1,6 @@
 #include "gateway/catalogue.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <ranges>
 
 #include "fairlead/process/failure.hpp"
@@ -11,11 +10,6 @@
 namespace fairlead::gateway {
 
 namespace {
-
-std::uint64_t next_catalogue_id() {
-  static std::atomic<std::uint64_t> last = 0;
-  return ++last;
-}
 
 std::string limit_text(std::string_view name, std::size_t value) {
   return std::string(name) + " (" + std::to_string(value) + ")";
@@ -109,14 +103,13 @@ Error ambiguous_resource_error(const std::string& why) {
 
 }  // namespace
 
-Catalogue::Catalogue(const ListsByServer& lists, const mcp::ListLimits& limits)
-    : id_(next_catalogue_id()), limits_(limits) {
+Catalogue::Catalogue(const ListsByServer& lists, const mcp::ListLimits& limits) : limits_(limits) {
   servers_.reserve(lists.size());
   for (const auto& [name, server_lists] : lists) servers_.push_back(ListedServer{name, server_lists});
 }
 
 Catalogue::Catalogue(std::vector<ListedServer> servers, Names names)
-    : id_(next_catalogue_id()), servers_(std::move(servers)), names_(std::move(names)) {
+    : servers_(std::move(servers)), names_(std::move(names)) {
   index_renamed_tools();
 }
 

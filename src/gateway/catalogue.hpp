@@ -4,7 +4,6 @@
 // the servers and names that some clients see at one endpoint.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,15 +39,11 @@ class Catalogue {
     std::shared_ptr<const PatternSet> listed_tools;
   };
 
-  Catalogue() : Catalogue(std::vector<ListedServer>(), Names()) {}
+  Catalogue() = default;
   explicit Catalogue(const ListsByServer& lists, const mcp::ListLimits& limits = {});
 
   // REQUIRES: `servers` is ordered by name.
   Catalogue(std::vector<ListedServer> servers, Names names);
-
-  // Returns a number that no other catalogue of the process has, not even after this one was destroyed; not
-  // 0.
-  std::uint64_t id() const noexcept { return id_; }
 
   // Find a tool or prompt by its public name. Return null if it is unknown. The pointer is valid for the
   // lifetime of this object.
@@ -98,7 +93,6 @@ class Catalogue {
   // Applies rules 2 and 3 of server_of_resource().
   Result<const std::string*> server_of_unlisted_resource(std::string_view uri, bool complete) const;
 
-  std::uint64_t id_;
   mcp::ListLimits limits_;
   std::vector<ListedServer> servers_;
   Names names_;

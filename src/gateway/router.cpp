@@ -74,7 +74,7 @@ Result<Route> Router::route(const RequestTarget& target, std::string_view sessio
 Result<Route> Router::route_tool(const RequestTarget& target, std::string_view session,
                                  const Principal& principal) const {
   auto catalogue = catalogue_->view(*scope_, session, principal);
-  const auto [tool, server] = tool_routes_.find(*catalogue, *servers_, target.name);
+  const auto [tool, server] = tool_routes_.find(catalogue, *servers_, target.name);
   if (!server) return unknown_name_error(target, principal);
   if (lacks_user(**server, principal)) return user_required_error((*server)->name());
   return Route{*server, std::move(catalogue), tool->name, json::View(tool->modern_json)};
@@ -83,7 +83,7 @@ Result<Route> Router::route_tool(const RequestTarget& target, std::string_view s
 mcp::HeaderParams Router::header_params(std::string_view tool, const Principal& principal) const {
   // Only modern clients repeat arguments in HTTP headers, and modern clients have no session.
   const auto catalogue = catalogue_->view(*scope_, std::string_view(), principal);
-  const CatalogueEntry* const entry = tool_routes_.find(*catalogue, *servers_, tool).entry;
+  const CatalogueEntry* const entry = tool_routes_.find(catalogue, *servers_, tool).entry;
   return entry ? entry->header_params : nullptr;
 }
 

@@ -20,17 +20,19 @@ ToolRouteCache::Slot& ToolRouteCache::slot_for(std::string_view name) noexcept {
   return slots_[((first * 31 + last + name.size()) * kMultiplier) >> (64 - kSlotBits)];
 }
 
-ToolRouteCache::Found ToolRouteCache::find(const Catalogue& catalogue, const ServerTable& servers,
-                                           std::string_view public_name) {
+ToolRouteCache::Found ToolRouteCache::find(const std::shared_ptr<const Catalogue>& catalogue,
+                                           const ServerTable& servers, std::string_view public_name) {
   Slot& slot = slot_for(public_name);
-  // The order matters: the entry exists only as long as the catalogue that has it.
-  if (slot.catalogue == catalogue.id() && slot.version == servers.version() &&
-      slot.found.entry->public_name == public_name)
+  // Compares the owners, so that another catalogue at the address of a destroyed one is not mistaken for it.
+  const bool same_catalogue =
+      !slot.catalogue.owner_before(catalogue) && !catalogue.owner_before(slot.catalogue);
+  // `found.entry` points into slot.catalogue, so it is only read if that is the same.
+  if (same_catalogue && slot.version == servers.version() && slot.found.entry->public_name == public_name)
     return slot.found;
   Found found;
-  found.entry = catalogue.find_tool(public_name);
+  found.entry = catalogue->find_tool(public_name);
   if (found.entry) found.server = servers.find_entry(found.entry->server);
-  if (found.server) slot = Slot{catalogue.id(), servers.version(), found};
+  if (found.server) slot = Slot{catalogue, servers.version(), found};
   return found;
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "gateway/catalogue.hpp"
@@ -22,14 +23,15 @@ class ToolRouteCache {
   // Finds a tool of `catalogue` by its public name, and its server in `servers`, which must be the same table
   // in each call. A result with a tool and a server is stored. It is not returned for another catalogue or
   // after a change of the table.
-  Found find(const Catalogue& catalogue, const ServerTable& servers, std::string_view public_name);
+  Found find(const std::shared_ptr<const Catalogue>& catalogue, const ServerTable& servers,
+             std::string_view public_name);
 
  private:
   static constexpr std::size_t kSlots = 64;  // a power of two; a tool replaces another one in its slot
 
   struct Slot {
-    std::uint64_t catalogue = 0;  // Catalogue::id(); 0: the slot is empty
-    std::uint64_t version = 0;    // ServerTable::version()
+    std::weak_ptr<const Catalogue> catalogue;  // never assigned: the slot is empty
+    std::uint64_t version = 0;                 // ServerTable::version()
     Found found;
   };
   // Returns the slot for a name. The hash need not be strong, since a collision costs only the lookups.
