@@ -16,11 +16,8 @@ struct Peer::ActiveRequest final : Responder {
     if (const auto self = peer.lock()) self->finish_serving(*this, answer);
   }
 
-  // Returns the key in Peer::in_progress_: the id of a request as spelled.
-  std::string_view key() const noexcept { return notification_key.empty() ? message.id() : notification_key; }
-
-  std::weak_ptr<Peer> peer;      // weak, because the peer owns its requests in progress
-  std::string notification_key;  // a unique text that is not JSON; empty for a request
+  std::weak_ptr<Peer> peer;  // weak, because the peer owns its requests in progress
+  std::string key;  // the id as spelled; for a notification, which has no id, a unique text that is not JSON
   rpc::Message message;
   std::shared_ptr<Batch> batch;
   std::stop_source stop;

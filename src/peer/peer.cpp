@@ -36,6 +36,7 @@ Peer::Peer(std::shared_ptr<Connection> connection, std::shared_ptr<const Methods
       callbacks_(std::move(callbacks)),
       deadline_timer_(connection_->loop()) {
   idle_.set();
+  in_progress_.max_load_factor(kEntriesWithoutBuckets);
 }
 
 std::shared_ptr<Peer> Peer::start(std::shared_ptr<Connection> connection,

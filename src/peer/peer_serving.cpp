@@ -104,11 +104,14 @@ void Peer::start_serving(const Methods::Handler& handler, rpc::Message&& message
     return reject_over_limit(message, charge.refusal_error(charged).message(), batch);
   auto request = make_cached<ActiveRequest>(weak_from_this());
   request->charge = std::move(charge);
-  if (!is_request) request->notification_key = "notification " + std::to_string(++last_notification_key_);
+  request->key =
+      is_request ? std::string(message.id()) : "notification " + std::to_string(++last_notification_key_);
   request->message = std::move(message);
   request->batch = batch;
   if (options_.log.enabled(options_.request_log_level)) request->started = Clock::now();
-  if (!in_progress_.insert(request->key(), request)) {
+  if (in_progress_.size() == kEntriesWithoutBuckets) in_progress_.max_load_factor(1);
+  const auto [place, is_new] = in_progress_.emplace(request->key, request);
+  if (!is_new) {
     return reject(request->message,
                   rpc::invalid_request("Invalid Request: a request with this id is in progress"), batch);
   }
@@ -173,8 +176,7 @@ void Peer::finish_serving(ActiveRequest& request, const Answer& result) {
   if (std::exchange(request.finished, true)) return;
   const rpc::Message& message = request.message;
   // The table may have the last reference.
-  const auto entry = in_progress_.find(request.key());
-  const auto owner = entry == in_progress_.end() ? nullptr : in_progress_.extract(entry);
+  const auto entry = in_progress_.extract(request.key);
   request.charge.set(0);
   if (options_.log.enabled(options_.request_log_level)) log_request(message, result, request.started);
   if (message.is(rpc::Kind::request)) {
@@ -238,7 +240,7 @@ bool Peer::handle_cancel(const rpc::Message& message) {
   const auto found = in_progress_.find(id.text());
   if (found != in_progress_.end()) {
     // Keeps the request alive: request_stop() may finish it.
-    const std::shared_ptr<ActiveRequest> request = found->value;
+    const std::shared_ptr<ActiveRequest> request = found->second;
     request->cancelled = true;
     request->stop.request_stop();
   }

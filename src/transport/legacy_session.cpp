@@ -12,9 +12,6 @@ namespace fairlead::transport {
 
 namespace {
 
-// With this load factor a hash table allocates no array of buckets for so many streams.
-constexpr float kStreamsWithoutBuckets = 12;
-
 // Returns a JSON array of the messages.
 rpc::Rope batch_of(const std::vector<rpc::Rope>& messages) {
   std::vector<Bytes> parts;
@@ -57,7 +54,8 @@ LegacySession::LegacySession(Loop& loop, std::string id, PrincipalPtr principal,
       options_(std::move(options)),
       on_ended_(std::move(on_ended)),
       store_(options_->max_session_events, options_->max_session_event_bytes, std::move(shared_budget)) {
-  streams_by_number_.max_load_factor(kStreamsWithoutBuckets);
+  streams_by_request_.max_load_factor(kEntriesWithoutBuckets);
+  streams_by_number_.max_load_factor(kEntriesWithoutBuckets);
 }
 
 // ---- POST: messages from the client --------------------------------------------------------------------
@@ -113,7 +111,7 @@ bool LegacySession::register_requests(const ResponseStreamPtr& stream, const rpc
     if (!element.is(rpc::Kind::request) || problem) return;
     if (element.id() == "null") {
       problem = Refusal{400, rpc::kInvalidRequest, "Invalid Request: a null id is not allowed"};
-    } else if (streams_by_request_.insert(element.id(), stream)) {
+    } else if (streams_by_request_.try_emplace(std::string(element.id()), stream).second) {
       ++stream->pending_request_count;
     } else {
       problem = Refusal{400, rpc::kInvalidRequest, "Invalid Request: a request with this id is in progress"};
@@ -127,7 +125,7 @@ bool LegacySession::register_requests(const ResponseStreamPtr& stream, const rpc
 }
 
 void LegacySession::unregister_requests(const ResponseStreamPtr& stream) {
-  streams_by_request_.erase_if([&](const ResponseStreamPtr& other) { return other == stream; });
+  std::erase_if(streams_by_request_, [&](const auto& entry) { return entry.second == stream; });
 }
 
 void LegacySession::deliver_messages_of(rpc::Message&& message) {
@@ -152,7 +150,8 @@ void LegacySession::deliver_messages_of(rpc::Message&& message) {
 void LegacySession::remove_request(const std::string& id) {
   const auto found = streams_by_request_.find(id);
   if (found == streams_by_request_.end()) return;
-  const ResponseStreamPtr stream = streams_by_request_.extract(found);
+  const ResponseStreamPtr stream = found->second;
+  streams_by_request_.erase(found);
   if (--stream->pending_request_count > 0) return;
   if (stream->streaming || stream->responses.empty()) {
     finish_stream(stream);
@@ -180,10 +179,11 @@ Result<void> LegacySession::enqueue(const rpc::Rope& message, WriteWaiter* waite
     return {};
   }
   if (related_request.message_is_response) {
-    const ResponseStreamPtr stream = streams_by_request_.extract(found);
+    const ResponseStreamPtr stream = std::move(found->second);
+    streams_by_request_.erase(found);
     send_response(stream, message);
   } else {
-    const ResponseStreamPtr stream = found->value;
+    const ResponseStreamPtr stream = found->second;
     send_server_message(can_stream(*stream) ? stream : nullptr, message);
   }
   return {};
@@ -336,7 +336,8 @@ void LegacySession::time_out_requests(Clock::time_point now) {
   for (const std::string& id : late_ids) {
     const auto found = streams_by_request_.find(id);
     if (found == streams_by_request_.end()) continue;
-    const ResponseStreamPtr stream = streams_by_request_.extract(found);
+    const ResponseStreamPtr stream = found->second;
+    streams_by_request_.erase(found);
     options_->log.warning("request timed out: request_timeout exceeded",
                           {{"session", description()}, {"id", id}});
     json::Writer params;

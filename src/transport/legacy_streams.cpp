@@ -99,8 +99,8 @@ void LegacySession::finish_stream(const ResponseStreamPtr& stream) {
 
 void LegacySession::close_request_stream(std::string_view request_id) {
   const auto found = streams_by_request_.find(request_id);
-  if (found == streams_by_request_.end() || !sends_priming_events() || !can_stream(*found->value)) return;
-  const ResponseStreamPtr stream = found->value;
+  if (found == streams_by_request_.end() || !sends_priming_events() || !can_stream(*found->second)) return;
+  const ResponseStreamPtr stream = found->second;
   if (!stream->streaming) start_event_stream(stream);
   const std::shared_ptr<http::Exchange> exchange = std::move(stream->exchange);
   if (exchange) exchange->finish();

@@ -240,7 +240,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   rpc::CallTable in_flight_;
   Timer deadline_timer_;
   Clock::time_point armed_deadline_ = Clock::time_point::max();
-  IdMap<std::shared_ptr<ActiveRequest>> in_progress_;  // by ActiveRequest::key()
+  IdMap<std::shared_ptr<ActiveRequest>> in_progress_;  // by ActiveRequest::key
   std::uint64_t last_notification_key_ = 0;  // number in the key of the last notification in in_progress_
   std::size_t consecutive_malformed_frames_ = 0;
   // Messages handled since the read loop last yielded to the event loop. receive_now() counts, too, so one of
