@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/exception_error.hpp"
 #include "fairlead/base/block_cache.hpp"
 #include "fairlead/json/writer.hpp"
 #include "fairlead/process/failure.hpp"
@@ -75,10 +76,6 @@ InputRequest parse_input_request(const json::Raw& input_requests, json::View req
   const json::Members members(request, {"method", "params"});
   return InputRequest{members["method"].as_string(kMaxShownMethodBytes).value_or(""),
                       part_of(input_requests, members["params"])};
-}
-
-Error error_of(const std::exception& thrown) {
-  return Error(ErrorKind::resource_exhausted, std::string("exception: ") + thrown.what());
 }
 
 }  // namespace
@@ -155,7 +152,7 @@ void Forwarder::DirectCall::on_answer(const rpc::Message& response, mcp::Revisio
   try {
     if (!respond_to(response, revision)) continue_with(pool::ForwardedAnswer(response, revision));
   } catch (const std::exception& thrown) {
-    responder->respond(error_of(thrown));
+    responder->respond(exception_error(thrown));
   }
 }
 
@@ -163,7 +160,7 @@ void Forwarder::DirectCall::on_failure(const Error& error) {
   try {
     continue_with(error);
   } catch (const std::exception& thrown) {
-    responder->respond(error_of(thrown));
+    responder->respond(exception_error(thrown));
   }
 }
 
@@ -185,7 +182,7 @@ Task<void> Forwarder::continue_call(std::shared_ptr<DirectCall> call, Result<poo
     Task<Answer> rounds = call->forwarder->run_rounds(call, Round(), std::move(answer));
     response = co_await rounds;
   } catch (const std::exception& thrown) {
-    response = error_of(thrown);
+    response = exception_error(thrown);
   }
   call->responder->respond(*response);
 }

@@ -1,19 +1,14 @@
 #include "pool/direct_call.hpp"
 
-#include <exception>
-#include <string>
 #include <utility>
 
+#include "base/exception_error.hpp"
 #include "fairlead/base/block_cache.hpp"
 #include "pool/retry.hpp"
 
 namespace fairlead::pool {
 
 namespace {
-
-Error exception_error(const std::exception& thrown) {
-  return Error(ErrorKind::resource_exhausted, std::string("exception: ") + thrown.what());
-}
 
 std::shared_ptr<void> call_context_of(const std::shared_ptr<DirectForward>& forward) {
   void* const context = forward->call_context();

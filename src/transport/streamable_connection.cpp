@@ -85,7 +85,7 @@ Result<void> StreamableConnection::enqueue(const rpc::Rope& rope, WriteWaiter* w
   post->position = queued_position_;
   unsent_.add(queued_position_, size);
   add_post(post);
-  if (!post->id.empty()) calls_.add(post);
+  if (!post->id.empty()) add_call(post);
   // Starts in a later callback, because the caller registers `waiter` only after this function has returned.
   if (unstarted_.empty()) loop().post([self = self()] { self->start_posts(); });
   unstarted_.push(std::move(post));
@@ -99,6 +99,19 @@ void StreamableConnection::start_posts() {
     if (!start_directly(post)) loop().spawn(run_post(self(), std::move(post)));
   }
   if (!unstarted_.empty()) loop().post([self = self()] { self->start_posts(); });
+}
+
+void StreamableConnection::add_call(const PostPtr& post) {
+  const auto [entry, added] = calls_.emplace(post->id, post);
+  if (!added) {  // the key of an entry refers to the id of its own post
+    remove_call(*PostPtr(entry->second));
+    calls_.emplace(post->id, post);
+  }
+  post->is_pending = true;
+}
+
+void StreamableConnection::remove_call(Post& post) {
+  if (std::exchange(post.is_pending, false)) calls_.erase(post.id);
 }
 
 void StreamableConnection::add_post(const PostPtr& post) {
@@ -118,9 +131,10 @@ void StreamableConnection::remove_post(const Post& post) {
 // server will not respond, and the notification is sent.
 bool StreamableConnection::intercept_cancellation(const HttpClientMessage& message) {
   if (!message.is_notification() || message.method() != "notifications/cancelled") return false;
-  const PostPtr post = calls_.find(message.message().param("requestId").text());
-  if (!post) return true;  // the request already has a response, or was never sent
-  calls_.remove(*post);
+  const auto found = calls_.find(message.message().param("requestId").text());
+  if (found == calls_.end()) return true;  // the request already has a response, or was never sent
+  const PostPtr post = found->second;
+  remove_call(*post);
   cancel_post(post);
   return post->modern || !post->written || post->message.is_handshake();
 }
@@ -170,8 +184,8 @@ void StreamableConnection::finish_post(const PostPtr& post, const Result<void>& 
   mark_written(*post);
   // With HTTP+SSE the response arrives later, on the stream of the server.
   if (post->id.empty() || (outcome && http_sse_post_url_)) return;
-  if (!post->is_pending()) return;
-  calls_.remove(*post);
+  if (!post->is_pending) return;
+  remove_call(*post);
   if (cancelled) return;
   fail_call(post->id, outcome
                           ? Error(ErrorKind::id_mismatch, description() + " responded to a different request")
@@ -346,7 +360,10 @@ Task<Result<void>> StreamableConnection::handle_error_status(PostPtr post,
 // ---- closing -------------------------------------------------------------------------------------------
 
 void StreamableConnection::release() {
-  for (const PostPtr& post : posts_) cancel_post(post);
+  for (const PostPtr& post : posts_) {
+    cancel_post(post);
+    post->is_pending = false;
+  }
   calls_.clear();
   if (server_stream_) server_stream_->waiter->cancel();
   if (!state_.session_id().empty() && !state_.modern() && !http_sse_post_url_) {

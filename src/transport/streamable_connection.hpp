@@ -8,17 +8,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "fairlead/base/block_cache.hpp"
 #include "fairlead/base/fifo.hpp"
+#include "fairlead/base/id_map.hpp"
 #include "fairlead/loop/event.hpp"
 #include "fairlead/peer/connection.hpp"
 #include "fairlead/transport/connect.hpp"
 #include "http/client_direct.hpp"
 #include "http/sse_parser.hpp"
 #include "transport/http_client_message.hpp"
-#include "transport/pending_calls.hpp"
 #include "transport/streamable_state.hpp"
 #include "transport/unsent_messages.hpp"
 
@@ -38,7 +39,7 @@ class StreamableConnection final : public Connection {
   // A message that is sent as a POST, until the HTTP response has been handled.
   // run_post() sends it; it waits and is cancelled as a CancellableWaiter. start_directly() sends it as a
   // DirectExchange.
-  struct Post final : http::CancellableWaiter, http::DirectExchange, PendingCalls<Post>::Link {
+  struct Post final : http::CancellableWaiter, http::DirectExchange {
     Post(StreamableConnection& owner, HttpClientMessage sent, bool modern_era)
         : CancellableWaiter(owner.loop()),
           connection(owner),
@@ -53,6 +54,7 @@ class StreamableConnection final : public Connection {
     const HttpClientMessage message;
     const std::string_view id;  // id of a request; empty for notifications and responses
     const bool modern;          // the message belongs to the modern era
+    bool is_pending = false;    // the call is in StreamableConnection::calls_
     // The generation of the session in which the message was last sent; nullopt if it was sent without one.
     std::optional<std::uint64_t> session;
     std::uint64_t position = 0;  // where the message ends in the sequence of all sent bytes; 0 if internal
@@ -108,7 +110,11 @@ class StreamableConnection final : public Connection {
   // Starts run_post() for the POSTs in unstarted_, a limited number per turn of the loop.
   void start_posts();
   void add_post(const PostPtr& post);
+  // Adds a call to calls_; replaces one with the same id.
+  void add_call(const PostPtr& post);
   void remove_post(const Post& post);
+  // Removes the call from calls_, if it is there.
+  void remove_call(Post& post);
   void cancel_post(const PostPtr& post);
   static Task<void> run_post(std::shared_ptr<StreamableConnection> self, PostPtr post);
   void finish_post(const PostPtr& post, const Result<void>& outcome);
@@ -201,8 +207,9 @@ class StreamableConnection final : public Connection {
   UnsentMessages unsent_;
   Fifo<PostPtr> unstarted_;     // POSTs that start_posts() will start
   std::vector<PostPtr> posts_;  // POSTs in progress; Post::index is the index here
+  using CallEntry = std::pair<const std::string_view, PostPtr>;
   // Calls without a response, by Post::id.
-  PendingCalls<Post> calls_;
+  std::unordered_map<std::string_view, PostPtr, IdHash, std::equal_to<>, BlockAllocator<CallEntry>> calls_;
   std::vector<std::shared_ptr<http::CancellableWaiter>> paused_readers_;  // readers in wait_for_receiver()
 
   ServerStreamPtr server_stream_;               // the standalone stream, or that of HTTP+SSE

@@ -56,7 +56,7 @@ void StreamableConnection::handle_response(rpc::Message&& message, Post* post) {
   }
   const PostPtr call = pending_call(message.id(), post);
   if (!call) return deliver(std::move(message));
-  calls_.remove(*call);
+  remove_call(*call);
   call->response_received = true;
   state_.on_response(call->message, message);
   if (call->internal) {
@@ -68,8 +68,9 @@ void StreamableConnection::handle_response(rpc::Message&& message, Post* post) {
 
 StreamableConnection::PostPtr StreamableConnection::pending_call(std::string_view id,
                                                                  const Post* post) const {
-  if (post && post->is_pending() && post->id == id) return posts_[post->index];
-  return calls_.find(id);
+  if (post && post->is_pending && post->id == id) return posts_[post->index];
+  const auto found = calls_.find(id);
+  return found == calls_.end() ? nullptr : found->second;
 }
 
 void StreamableConnection::request_input() {

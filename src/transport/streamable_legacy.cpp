@@ -142,10 +142,10 @@ Task<Result<void>> StreamableConnection::reinitialize() {
   handshake->internal = true;
   state_.clear_session();
   add_post(handshake);
-  calls_.add(handshake);
+  add_call(handshake);
   const Result<void> handshake_outcome = co_await send_and_handle(handshake);
   remove_post(*handshake);
-  calls_.remove(*handshake);
+  remove_call(*handshake);
   if (!handshake_outcome) co_return handshake_outcome.error();
   if (!handshake->response) co_return Error(ErrorKind::closed, "no response to the handshake");
   if (handshake->response->is(rpc::Kind::error)) co_return handshake->response->remote_error();
